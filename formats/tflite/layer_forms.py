@@ -238,8 +238,9 @@ def crops(call: Call) -> bool:
     """Whether a ConvTranspose has pads that SAME does not stand for."""
     pads, kernel = call.attrs.get("pads") or (), call.inputs[1].ranked_shape[2:]
     sizes = call.x.ranked_shape[2:]
-    fits = len(sizes) < 3 and all(isinstance(d, int) for d in sizes)
-    return any(pads) and not (fits and crops_as_same(sizes, kernel, call.attrs["strides"], pads))
+    return any(pads) and not (
+        len(sizes) < 3 and crops_as_same(sizes, kernel, call.attrs["strides"], pads)
+    )
 
 
 def crops_what_it_adds(call: Call) -> bool:

@@ -124,6 +124,12 @@ WEIGHTS, KERNELS = (
     ",".join(f"{n:.3f}" for n in np.random.default_rng(8).standard_normal(count))
     for count in (36, 18)
 )
+LARGER = (
+    "ConvTranspose(x, w)",
+    "ConvTranspose<pads=[0,1,1,1], strides=[2,1]>(x, w)",
+    "ConvTranspose<pads=[1,1,1,1], strides=[2,2], output_padding=[1,0]>(x, w)",
+    "ConvTranspose<pads=[0,0,1,1], strides=[2,2]>(x, w)",
+)
 IMAGES = (  # of rows and columns by name
     "Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)",
     "Conv<pads=[1,1,1,1]>(x, w)",
@@ -135,6 +141,7 @@ IMAGES = (  # of rows and columns by name
     "AveragePool<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]>(x)",
     "AveragePool<kernel_shape=[2,3], strides=[2,1]>(x)",
     "GlobalAveragePool(x)",
+    *LARGER,
 )
 
 
@@ -153,6 +160,19 @@ def test_windows_over_images_of_open_sizes(body: str, worker, tmp_path: Path) ->
             for a, b in zip(got, expected, strict=True):
                 assert a.shape == b.shape
                 np.testing.assert_allclose(a, b, 1e-5, 1e-5 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("body", LARGER)
+def test_larger_images_of_open_sizes_are_read(body: str, tmp_path: Path) -> None:
+    """The size of the result is computed of that of the image, by which pads are found."""
+    graph = ir_of(f"""g (float[N,2,H,W] x) => (float[] y) <float[2,2,3,3] w = {{{WEIGHTS}}}>
+        {{ y = {body} }}""")
+    serde.save(graph, tmp_path / "m.tflite")
+    again = serde.load(tmp_path / "m.tflite")
+    for shape in ((1, 2, 17, 18), (2, 2, 22, 19)):
+        x = np.random.default_rng(0).standard_normal(shape, np.float32)
+        (got,), (expected,) = (run_graph(v, {"x": x}, 21) for v in (again, graph))
+        np.testing.assert_allclose(got, expected, 1e-5, 1e-5 * np.abs(expected).max())
 
 
 def test_what_has_no_known_length_is_refused(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from serde.decompositions.elementwise import gemm
 from serde.decompositions.normalization import drop_nothing
 from serde.errors import require
+from serde.ir.dim_expr import add, combine
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Shape, Value
 from serde.version_converter.adapters.indexing import extreme_value
@@ -37,8 +40,8 @@ def agrees_with_same(sizes, covers, strides, pads) -> bool:
 
 
 def crops_as_same(sizes, kernel, strides, pads) -> bool:
-    """Whether a transposed convolution is cropped to what ``SAME`` stands for."""
-    n = len(kernel)
+    """Whether a transposed convolution is cropped to what ``SAME`` stands for, of any size."""
+    n, sizes = len(kernel), [d if isinstance(d, int) else 1 for d in sizes]
     crops = [a + b for a, b in zip(pads[:n], pads[n:], strict=True)]
     results = [
         (size - 1) * s + k - crop
@@ -143,33 +146,41 @@ def write_conv_transpose(
 ):  # fmt: skip
     _, outs, *kernel = w.static_shape
     batch, _, *sizes = x.ranked_shape
-    require(all(isinstance(d, int) for d in sizes), "an image of a size by name. "
-            "Give numbers (--static, --input)")  # fmt: skip
     is_same = any(pads) and x.rank == 4 and crops_as_same(sizes, kernel, strides, pads)
     require((is_same or not any(pads)) and not any(output_padding) and {*dilations} == {1},
             "pads, output_padding or dilations. Write it as a Conv of a spread image")  # fmt: skip
     half = len(kernel)
-    frame = zip(sizes, strides, kernel, pads[:half], pads[half:], strict=True)
-    shape = (batch, *((n - 1) * s + k - a - b for n, s, k, a, b in frame), outs)
+    frame = zip(strides, kernel, pads[:half], pads[half:], strict=True)
+    more = [k - s - a - b for s, k, a, b in frame]
+    grown = [combine("*", n, s) for n, s in zip(sizes, strides, strict=True)]
+    shape = (batch, *(add(n, m) for n, m in zip(grown, more, strict=True)), outs)
     bias = () if b is None else (b,)
     image = t.last(x)
+    sizes_operand = count_result(t, image, shape, strides, more)
     if x.rank == 5:
-        operands = [count_batch(t, image, shape), t.transpose(w, (2, 3, 4, 1, 0)), image, *bias]
+        operands = [sizes_operand, t.transpose(w, (2, 3, 4, 1, 0)), image, *bias]
         return t.first(t.make("CONV_3D_TRANSPOSE", operands, x.dtype, shape, padding=VALID,
                               **name_axes("stride", strides)))  # fmt: skip
-    operands = [count_batch(t, image, shape), t.transpose(w, (1, 2, 3, 0)), image, *bias]
+    operands = [sizes_operand, t.transpose(w, (1, 2, 3, 0)), image, *bias]
     y = t.make("TRANSPOSE_CONV", operands, x.dtype, shape, padding=SAME if is_same else VALID,
                stride_h=strides[0], stride_w=strides[1])  # fmt: skip
     return t.first(y)
 
 
-def count_batch(t: TfliteBuilder, x: Value, shape: Shape) -> Value:
-    """A shape as an operand, whose first size is that of ``x`` where it has a name."""
-    if isinstance(shape[0], int):
+def count_result(
+    t: TfliteBuilder, x: Value, shape: Shape, strides: Ints, more: Sequence[int]
+) -> Value:
+    """A shape as an operand; sizes by name are those of ``x``, times strides, and some more."""
+    if all(isinstance(d, int) for d in shape):
         return t.ints(shape)  # type: ignore[arg-type]
-    rest = t.ints(shape[1:])  # type: ignore[arg-type]
-    sizes = [find_lengths(t, x, range(1), DType.INT32), rest]
-    return t.make("CONCATENATION", sizes, DType.INT32, (len(shape),), axis=0)
+    batch, ends = find_lengths(t, x, range(1), DType.INT32), t.ints(shape[-1:])  # type: ignore[arg-type]
+    if all(isinstance(d, int) for d in shape[1:]):
+        rows = t.ints(shape[1:-1])  # type: ignore[arg-type]
+    else:
+        rows = find_lengths(t, x, range(1, x.rank - 1), DType.INT32)
+        rows = t.make("MUL", [rows, t.ints(strides)], DType.INT32, rows.shape)
+        rows = t.make("ADD", [rows, t.ints(more)], DType.INT32, rows.shape)
+    return t.make("CONCATENATION", [batch, rows, ends], DType.INT32, (len(shape),), axis=0)
 
 
 @writes.for_each({"MaxPool": "MAX_POOL_2D", "AveragePool": "AVERAGE_POOL_2D"},

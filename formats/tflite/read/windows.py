@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
+from serde.ir.dim_expr import add, combine, shape_data_of
 from serde.ir.geometry import invert_perm, same_pads
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Dim, DType, Value
 from serde.passes.layout.place import to_first, to_last
 from serde.version_converter.adapters.resize_coordinates import coordinates, nearest
 
@@ -107,11 +108,22 @@ def read_conv_3d(
     return last(g, g.Conv(image, arrange(g, w, (4, 3, 0, 1, 2)), b, **frame))
 
 
-def read_area(shape: Value) -> tuple[int, ...]:
+def read_area(shape: Value) -> tuple[Dim, ...]:
     """The sizes of an image that an operand tells."""
-    require(shape.tensor is not None, "a computed shape of a transposed convolution. "
-            "Make it a constant")  # fmt: skip
-    return tuple(shape.ints()[1:-1])
+    sizes = shape_data_of(shape)
+    require(sizes is not None, "a computed shape of a transposed convolution. Make it a constant")
+    return tuple(sizes[1:-1])  # type: ignore[index]
+
+
+def count_more(size: Dim, area: Dim, kernel: int, stride: int) -> int:
+    """How many rows a transposed convolution makes beyond those of the image."""
+    if isinstance(size, int) and isinstance(area, int):
+        return (area - 1) * stride + kernel - size
+    grown, rest = combine("*", area, stride), kernel - stride
+    more = {grown: rest, add(grown, rest): 0}.get(size)
+    require(grown is not None and more is not None, "a transposed convolution of an image whose "
+            "size is no multiple of the one before. Give it (--static, --input)")  # fmt: skip
+    return more  # type: ignore[return-value]
 
 
 def convolve_backwards(g, sizes, w: Value, x: Value, b, kernel, strides, padding: int):
@@ -119,15 +131,16 @@ def convolve_backwards(g, sizes, w: Value, x: Value, b, kernel, strides, padding
     require(min(strides) > 0, f"strides {strides}. Give numbers above 0")
     image = first(g, x)
     begins, ends, extra = [], [], []
-    areas = image.ranked_shape[2:]
-    require(all(isinstance(a, int) for a in areas), "a transposed convolution of an image of "
-            "unknown size. Give it (--static, --input)")  # fmt: skip
-    for size, area, k, s in zip(sizes, areas, kernel, strides, strict=True):
-        before = same_pads(size, k, s, 1, True)[0] if padding == SAME else 0
-        left = (area - 1) * s + k - before - size
+    for size, area, k, s in zip(sizes, image.ranked_shape[2:], kernel, strides, strict=True):
+        more = count_more(size, area, k, s)
+        before = 0
+        if padding == SAME:  # LiteRT looks at the result alone
+            before = (
+                same_pads(size, k, s, 1, True)[0] if isinstance(size, int) else max(more, 0) // 2
+            )
         begins.append(before)
-        ends.append(max(left, 0))
-        extra.append(max(-left, 0))
+        ends.append(max(more - before, 0))
+        extra.append(max(before - more, 0))
     attrs = {"pads": (*begins, *ends), "strides": strides, "kernel_shape": kernel}
     if not any(extra):
         return last(g, g.ConvTranspose(image, w, b, **attrs))
