@@ -149,7 +149,9 @@ def quantize_to_int32(near: Neighbours, node: Node) -> Node | None:
     """int16 in steps of int32, which QuantizeLinear lacks."""
     rounded = near.sole_maker(node, node.inputs[0], "ROUND")
     divided = None if rounded is None else near.sole_maker(rounded, rounded.inputs[0], "DIV")
-    if divided is None or node.outputs[0].dtype is not DType.INT32 or FIELD in divided.attrs:
+    if rounded is None or divided is None or FIELD in divided.attrs:
+        return None
+    if node.outputs[0].dtype is not DType.INT32:
         return None
     x, scale = divided.inputs
     real = near.maker(x, "DEQUANTIZE")
