@@ -113,7 +113,7 @@ def _find_step(region: Region) -> Step | None:
         scales = forms[1].scale.array()
         unit = unit * (scales.reshape(-1, *[1] * behind) if scales.size > 1 else scales.reshape(()))
     step = result.scale.array().reshape(())
-    return Step((unit / step).astype(np.float32), step)
+    return Step((unit / step).astype(np.float32), np.float32(step))
 
 
 def _count_axes_behind(layer: Node, weights: Quantization) -> int | None:
@@ -128,7 +128,7 @@ def _count_axes_behind(layer: Node, weights: Quantization) -> int | None:
         return len(rank) - 2
     if layer.op == "ConvTranspose" and axis == 1 and layer.attrs["group"] == 1:
         return len(rank) - 2
-    if layer.op == "Gemm" and axis == 1 - layer.attrs["transB"]:
+    if layer.op == "Gemm" and axis == (0 if layer.attrs["transB"] else 1):
         return 0
     return 0 if layer.op == "MatMul" and axis == len(shape) - 1 > 0 else None
 
