@@ -19,6 +19,7 @@ from serde.plugins import Bridge, format_of, get_runtime_bridge
 from serde.verification.baked_batch import NotComparable
 from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
 from serde.verification.compare_outputs import OutputComparison, Tolerance, narrow_both, not_run
+from serde.verification.given_arrays import find_other_shape
 from serde.verification.input_sets import NORMAL, InputSet
 from serde.verification.show_verification import ShownVerification
 from serde.verification.source_runs import SourceModel, prepare, prepare_cut
@@ -216,6 +217,8 @@ def _compare_setting(
         except NotComparable:
             raise
         except SerdeError as error:
+            if other := find_other_shape(run.graph.inputs, inputs.feeds):
+                raise UsageError(f"{other}: give one of that shape") from error
             yield _list_failed(run, names, where, error)
             if inputs.name == NORMAL:
                 return

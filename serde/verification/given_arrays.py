@@ -33,7 +33,7 @@ def load_inputs(graph: Graph, data: Any, is_cast: bool = False) -> dict[str, Any
     Elements of a sequence are the rows of an array. ``is_cast`` where others give them their types.
 
     Raises:
-        UsageError: where one is missing, or of another type or shape.
+        UsageError: where one is missing, or of another type.
     """
     arrays = read_npz(data)
     absent = [v.name for v in graph.inputs if v.name not in arrays]
@@ -47,12 +47,9 @@ def load_inputs(graph: Graph, data: Any, is_cast: bool = False) -> dict[str, Any
     sequences = {v.name for v in graph.inputs if is_sequence(v)}
     for value in () if is_cast else graph.inputs:
         check_type(value, arrays[value.name])
-    feeds: dict[str, Any] = {
+    return {
         v.name: [*arrays[v.name]] if v.name in sequences else arrays[v.name] for v in graph.inputs
     }
-    if other := find_other_shape(graph.inputs, feeds):
-        raise UsageError(f"{other}: give one of that shape")
-    return feeds
 
 
 def check_type(value: Value, array: Array) -> None:

@@ -12,6 +12,7 @@ import serde
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.verification import compare, compare_results
 from serde.verification.compare_outputs import Tolerance
+from testing.mxnet_live import live_mxnet
 from testing.onnx_live import model_of
 
 X = "g (float[N,4] x) => (float[N,4] y) "
@@ -114,6 +115,17 @@ class TestWhatCannotRun:
         (output,) = check.outputs
         assert re.match("the result failed to run, its source did not: it is broken", output.reason)
         assert "serde chose the sizes x=2,4, which --input x=DIMS sets" in output.reason
+
+
+@pytest.mark.parametrize("shape", [(2, 7), (2, 4, 1), (4,)])
+def test_an_array_of_another_shape_is_no_fault_of_the_result(shape, tmp_path):
+    """The source takes any shape, its result was written for the one that was named."""
+    mx = live_mxnet()
+    mx.sym.relu(mx.sym.var("x")).save(f"{tmp_path}/net-symbol.json")
+    paths = tmp_path / "net", tmp_path / "net.onnx"
+    serde.convert(*paths, inputs={"x": ("N", 4)})
+    with pytest.raises(UsageError, match=r"the input 'x' is \(N, 4\), and not \("):
+        serde.verify(*paths, inputs={"x": ("N", 4)}, data={"x": np.zeros(shape, np.float32)})
 
 
 def test_formats_are_those_that_are_named(tmp_path):

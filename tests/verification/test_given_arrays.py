@@ -38,19 +38,6 @@ def test_inputs_by_name_and_one_of_any_name(tmp_path):
         load_inputs(TWO, {"a": X})
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 1), ()])
-def test_an_array_of_another_shape_is_no_fault_of_the_model(shape, tmp_path):
-    with pytest.raises(
-        UsageError, match="the input 'a' is .2., and not .*: give one of that shape"
-    ):
-        load_inputs(ONE, {"a": np.zeros(shape, np.float32)})
-    path = write_model(tmp_path / "m.onnx")
-    data = {"x": np.zeros((2, *shape), np.float32), "i": np.zeros(2, np.int64)}
-    if shape != (3,):
-        with pytest.raises(UsageError, match=r"the input 'x' is \(N, 3\)"):
-            serde.convert(path, tmp_path / "out.onnx", data=data, verify=True)
-
-
 def test_rows_are_the_elements_of_a_sequence():
     graph = ir_of("g (seq(float[2]) s) => (float[N] y) { y = ConcatFromSequence<axis=0>(s) }")
     assert [x.tolist() for x in load_inputs(graph, {"s": np.stack([X, Y])})["s"]] == [
