@@ -44,7 +44,8 @@ from .unsupported_metadata import DEVICES, find_unsupported_metadata
 
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
-PARAMETER = re.compile(r"\w+(\.\w+)+")  # how PyTorch's exporters name those of a module in others
+# How PyTorch's exporters name parameters of modules in others, and what calls compute of one.
+PARAMETER = re.compile(r"\w+(\.\w+)+|(exp|sigmoid|softplus|tanh)(_\d+)?")
 # What names, and lists, the arrays of a checkpoint in the metadata that PyTorch's exporter writes.
 SIGNATURE = "ExportedProgram.graph_signature"
 KEY = re.compile(r"^\w+: (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persistent=False)", re.M)

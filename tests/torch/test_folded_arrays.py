@@ -78,6 +78,9 @@ def test_rows_that_repeat_tell_no_table(tmp_path: Path) -> None:
     ("y = x * self.a.b[None, :]", "unsqueeze_2", "n.a.b", lambda c: c.reshape(-1)),
     ("y = x * (self.w / 4)", "div_1", "n.w", lambda c: c * 4),
     ("y = x * -self.w", "neg", "n.w", np.negative),
+    ("def forward(s, x): return x * s.scale.exp()", "exp", "n.scale", np.log),
+    ("if me.w is not None: y = x * me.w.clone().detach()", "detach", "n.w", np.asarray),
+    ("y = x * s.offset.view(1, -1)", "view_1", "n.offset", np.ravel),
 ])  # fmt: skip
 def test_what_a_line_computes_of_an_array_is_computed_in_forward(
     line: str, name: str, key: str, undo, tmp_path: Path
@@ -109,6 +112,90 @@ def test_a_line_that_leaves_doubt_tells_nothing(line: str, tmp_path: Path) -> No
     model = sign(make_model(nodes, {name: draw(4)}, (2, 4)), "n.weight", "n.other")
     compare(model, tmp_path, draw(2, 4))
     assert not keys_of(tmp_path) & {"n.weight", "n.other"}
+
+
+def make_line(line: str, operators: dict[str, str], arrays: dict, *keys: str) -> onnx.ModelProto:
+    """A model of calls of one line that each read a constant."""
+    nodes, x = [], "x"
+    for at, (name, op) in enumerate(operators.items()):
+        result = "y" if at == len(operators) - 1 else f"z{at}"
+        nodes.append(helper.make_node(op, [x, name], [result], f"node_{at}"))
+        target = f"call_function[target=torch.ops.aten.{op.lower()}.Tensor](args = (%{x}, %{name}))"
+        describe(nodes[-1], ["n"], ["my.Norm"], target)
+        add_line(nodes[-1], line)
+        x = result
+    return sign(make_model(nodes, arrays, (2, 4)), *keys)
+
+
+def test_rows_of_a_line_are_those_of_arrays(tmp_path: Path) -> None:
+    """The operators that read them tell them apart, and the order in which they are computed."""
+    line = "c = torch.tanh(x * s.v[0] + s.b[0]); y = c * s.v[1] + s.b[1]"
+    operators = dict(zip(["select_2", "select_3", "select_6", "select_7"], ["Mul", "Add"] * 2,
+                         strict=True))  # fmt: skip
+    arrays = {name: draw(4) for name in operators}
+    model = make_line(line, operators, arrays, "n.v", "n.b", "n.other")
+    source = compare(model, tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"n.v", "n.b"} and "self.v[1]" in source
+    assert shape_of(tmp_path, "n.v") == shape_of(tmp_path, "n.b") == (2, 4)
+    data = (tmp_path / "n.safetensors").read_bytes()
+    listed = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["n.b"]["data_offsets"]
+    start = 8 + int.from_bytes(data[:8], "little") + listed[0]
+    rows = np.frombuffer(data[start : start + 32], np.float32).reshape(2, 4)
+    np.testing.assert_array_equal(rows, [arrays["select_3"], arrays["select_7"]])
+
+
+def test_integers_of_a_line_are_buffers(tmp_path: Path) -> None:
+    array = np.arange(5, 9).reshape(1, 4)
+    nodes = [
+        helper.make_node("Cast", ["x"], ["i"], to=7),
+        helper.make_node("Add", ["i", "unsqueeze"], ["j"], "node_add"),
+        helper.make_node("Cast", ["j"], ["y"], to=1),
+    ]
+    describe(nodes[1], ["n"], ["my.Norm"], "add.Tensor](args = (%i, %unsqueeze)")
+    add_line(nodes[1], "y = self.emb(i + self.offsets[None])")
+    model = sign(make_model(nodes, {"unsqueeze": array}, (2, 4)), buffers=("n.offsets",))
+    compare(model, tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"n.offsets"} and shape_of(tmp_path, "n.offsets") == (4,)
+
+
+def test_rows_without_those_before_tell_no_array(tmp_path: Path) -> None:
+    model = make_line("y = x * s.v[1]", {"select": "Mul"}, {"select": draw(4)}, "n.v")
+    compare(model, tmp_path, draw(2, 4))
+    assert "n.v" not in keys_of(tmp_path)
+
+
+def test_reordered_vectors_are_not_arrays(tmp_path: Path) -> None:
+    model = make_line("y = x * s.v[s.order]", {"index": "Mul"}, {"index": draw(4)}, "n.v")
+    compare(model, tmp_path, draw(2, 4))
+    assert "n.v" not in keys_of(tmp_path)
+
+
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_arrays_of_the_file_are_computed_with(is_equal: bool, tmp_path: Path) -> None:
+    """A checkpoint that is loaded changes both; other numbers are those of something else."""
+    scale, line = np.abs(draw(4)), "y = x * self.scale + torch.exp(self.scale)"
+    arrays = {"n.scale": scale, "exp": np.exp(scale) + (0 if is_equal else 1)}
+    model = make_line(line, {"n.scale": "Mul", "exp": "Add"}, arrays, "n.scale")
+    source = compare(model, tmp_path, draw(2, 4))
+    assert ("torch.exp(self.scale)" in source) == is_equal
+
+
+def test_a_number_that_a_call_computes_is_no_literal(tmp_path: Path) -> None:
+    operators, arrays = {"exp": "Mul"}, {"exp": np.array(13.7, np.float32)}
+    model = make_line("return s.logit_scale.exp() * x", operators, arrays, "n.logit_scale")
+    model.producer_name = "pytorch"
+    source = compare(model, tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"n.logit_scale"} and "torch.exp(self.logit_scale)" in source
+
+
+def test_a_turned_matrix_of_a_line_is_that_of_the_source(tmp_path: Path) -> None:
+    line = "return F.dropout(x, 0.1) @ s.lora_A.T @ s.lora_B.T"
+    operators = {"permute": "MatMul", "permute_1": "MatMul"}
+    arrays = {"permute": draw(4, 4), "permute_1": draw(4, 6)}
+    compare(make_line(line, operators, arrays, "n.lora_A", "n.lora_B"), tmp_path, draw(2, 4))
+    assert shape_of(tmp_path, "n.lora_A") == (4, 4) and shape_of(tmp_path, "n.lora_B") == (6, 4)
+    data = (tmp_path / "n.safetensors").read_bytes()
+    assert np.ascontiguousarray(arrays["permute"].T).tobytes() in data
 
 
 def test_expressions_are_of_one_member_and_numbers() -> None:

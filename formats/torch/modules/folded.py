@@ -15,12 +15,14 @@ import numpy as np
 from serde.ir.graph import Node, Run, Tensor, Value
 from serde.spec.weight_origins import names_in, origins_of
 
-from .line_expressions import Expression, find_expressions
+from .folded_lines import RESULT, FoldedLines
+from .line_expressions import Expression
 from .scopes import Path, Scope
 
 LOWERED = re.compile(r"val_\d+")  # what writing one call in ONNX computes: turned or reshaped
 LOOKED_UP = re.compile(r"embedding(_\d+)?")  # a call of nn.Embedding, which is left with no node
-RESULT = re.compile(r"[a-zA-Z]+(_\d+)?")  # of a call
+RESHAPED = re.compile(r"(_unsafe_view|expand|reshape|slice|squeeze|unsqueeze|val|view)(_\d+)?")
+REORDERED = re.compile(r"%(flip|gather|index|roll|take)\w*")  # operands of calls
 VECTORS = re.compile(r"target=torch\.ops\.aten\.\w*(norm|prelu)\w*\.")  # calls that take vectors
 
 
@@ -42,20 +44,28 @@ class FoldedArrays:
         self.renamed: dict[str, str] = {}  # keys of constants by what the exporter calls them
         self.expressions: dict[Value, tuple[str, Expression, list[Tensor]]] = {}
         self.wholes: dict[str, Value] = {}  # arrays by key, as the lines of readers tell them
+        self.rows: dict[str, dict[int, np.ndarray]] = {}  # type: ignore[type-arg]
+        self.lines = FoldedLines(lambda path: self.lacks(path) or ".".join(path) in present)
+        in_lines: dict[str, tuple[Scope, list[Value]]] = {}
         calls: dict[tuple[Path, str], dict[str, Value]] = {}
         texts: dict[tuple[Path, str], Scope] = {}
         for node in nodes if keys else ():
             scope = scopes.get(node)
-            if scope is None or not scope.parameters:
+            if scope is None:
                 continue
             for value in node.inputs:
-                if value is not None and value.tensor is not None and value.type.kind == "f":
+                if value is not None and value.tensor is not None and value.type.kind in "fi":
                     name = self.name(value)
-                    if LOWERED.fullmatch(name):
+                    self.lines.enter(name, scope)
+                    in_lines.setdefault(name, (scope, []))[1].append(value)
+                    is_lowered = value.type.kind == "f" and LOWERED.fullmatch(name)
+                    if scope.parameters and is_lowered:
                         calls.setdefault((scope.path, scope.text), {})[name] = value
                         texts[scope.path, scope.text] = scope
         for call, constants in calls.items():
             self.match_call(texts[call], constants)
+        for name, (scope, values) in in_lines.items():
+            self.match_line(name, scope, values)
 
     def name(self, value: Value) -> str:
         """What the exporter calls the array that a constant is, or has been derived from."""
@@ -79,6 +89,26 @@ class FoldedArrays:
             if len(twins) == 1:
                 self.renamed[name] = twins[0]
 
+    def match_line(self, name: str, scope: Scope, values: list[Value]) -> None:
+        """Let a constant that a line of the source copies, or reads a row of, be of its array."""
+        expression = self.lines.find(name, scope)
+        if expression is None:
+            return
+        key = ".".join((*scope.path, *expression.member))
+        is_read_turned = expression.is_transposed() and all(map(self.is_turned_back, values))
+        if (not expression.steps or is_read_turned) and key in self.unread:
+            self.renamed.setdefault(name, key)
+        elif expression.row is not None:
+            rows = self.rows.setdefault(key, {})
+            rows.setdefault(expression.row, expression.undo(values[0].array())[0])
+
+    def is_turned_back(self, value: Value) -> bool:
+        """Whether a matrix has been derived from one of the file with its axes turned."""
+        base = self.bases.get(value)
+        if base is None or value.rank != 2:
+            return False
+        return np.array_equal(value.array(), base.array().T)
+
     def is_turned(self, value: Value, array: Value | None) -> bool:
         """Whether a constant is a matrix, or that with its axes turned."""
         if array is None or array.tensor is None or value.type is not array.type:
@@ -94,6 +124,10 @@ class FoldedArrays:
         """Whether the arrays of a call are vectors, whatever axes the exporter gives them."""
         return VECTORS.search(scope.text) is not None
 
+    def is_reshaped(self, value: Value, scope: Scope) -> bool:
+        """Whether a constant has the elements of an array in their order, by its name."""
+        return bool(RESHAPED.fullmatch(self.name(value))) and not REORDERED.search(scope.text)
+
     def find_table(self, value: Value, scope: Scope) -> str | None:
         """The key of the table whose rows, one behind another, a constant is."""
         if not LOOKED_UP.fullmatch(self.name(value)) or value.rank < 2 or value.type.kind != "f":
@@ -104,7 +138,7 @@ class FoldedArrays:
             return None
         paths = [tuple(key.split(".")) for key in self.unread if key.endswith(".weight")]
         tables = [p for p in paths if p[:-2] == scope.path and p[:-1] not in self.modules]
-        named = [p for p in tables if re.search(rf"\bself\.{re.escape(p[-2])}\(", scope.line)]
+        named = [p for p in tables if re.search(rf"\b\w+\.{re.escape(p[-2])}\(", scope.line)]
         tables = named or tables
         return ".".join(tables[0]) if len(tables) == 1 else None
 
@@ -115,21 +149,25 @@ class FoldedArrays:
             return []
         known = self.expressions.get(value)
         if known is None:
-            matches = [e for e in find_expressions(scope.line)
-                       if e.computes(name) and self.lacks((*scope.path, *e.member))]  # fmt: skip
+            expression = self.lines.find(name, scope)
             is_float = value.type.kind == "f"
-            if len(matches) != 1 or not (is_float or matches[0].is_moved()):
+            if expression is None or not expression.steps:
                 return []
-            arrays = matches[0].undo(value.array())
-            if not all(np.isfinite(array).all() for array in arrays):
+            if not is_float and not expression.is_moved():
                 return []
-            key = ".".join((*scope.path, *matches[0].member))
-            whole = self.wholes.setdefault(key, make_array(key, Tensor.of(arrays[0])))
-            if not np.array_equal(whole.array(), arrays[0]):
+            arrays = expression.undo(value.array())
+            key = ".".join((*scope.path, *expression.member))
+            if expression.row is not None:
+                rows = self.rows.get(key, {})
+                if sorted(rows) != [*range(len(rows))] or expression.row not in rows:
+                    return []
+                arrays[0] = np.stack([rows[at] for at in range(len(rows))])
+            whole = self.find_whole(key, arrays[0])
+            if whole is None:
                 return []
-            known = self.expressions[value] = key, matches[0], [Tensor.of(a) for a in arrays]
+            known = self.expressions[value] = key, expression, [Tensor.of(a) for a in arrays]
         key, expression, tensors = known
-        x, nodes = self.wholes[key], []
+        x, nodes = self.wholes.get(key) or self.present[key], []
         for at, step in enumerate(expression.steps):
             shape = tensors[at + 1].shape if at + 1 < len(tensors) else tensor.shape
             result = Value(value.name, value.dtype, shape)
@@ -137,6 +175,18 @@ class FoldedArrays:
                               sources=node.sources))  # fmt: skip
             x = result
         return nodes
+
+    def find_whole(self, key: str, array: np.ndarray) -> Value | None:  # type: ignore[type-arg]
+        """The array of the checkpoint that these numbers are of; None where they are not."""
+        if not np.isfinite(array).all():
+            return None
+        present = self.present.get(key)
+        if present is not None and present.tensor is not None:
+            is_near = present.static_shape == array.shape and np.allclose(
+                present.array(), array, rtol=1e-4, atol=1e-6)  # fmt: skip
+            return present if is_near else None
+        whole = self.wholes.setdefault(key, make_array(key, Tensor.of(array)))
+        return whole if np.array_equal(whole.array(), array) else None
 
 
 def make_array(key: str, tensor: Tensor) -> Value:

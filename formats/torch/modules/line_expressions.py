@@ -14,8 +14,8 @@ from ..target import Slot
 Array = np.ndarray  # type: ignore[type-arg]
 X = Slot(0)
 TRANSPOSED = r"permute|numpy_T|t|transpose"
-CASTS = frozenset({"float", "contiguous", "to", "type_as", "clone"})
-MODULES = frozenset({"torch", "F", "self", "nn"})
+CASTS = frozenset({"float", "contiguous", "to", "type_as", "clone", "detach"})
+MODULES = frozenset({"torch", "F", "nn"})
 # Functions by name: as they are written, and what they undo.
 FUNCTIONS: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "exp": ("torch.exp", np.log), "neg": ("torch.neg", np.negative),
@@ -30,6 +30,12 @@ SIGNS: dict[type, tuple[str, str]] = {
 }  # fmt: skip
 
 
+# What exporters call the operators that two values are operands of.
+USES: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "sub|rsub", ast.Mult: "mul", ast.Div: "div", ast.MatMult: "matmul|mm",
+}  # fmt: skip
+
+
 class Step(NamedTuple):
     """One call of an expression, what an exporter calls its result, and its inverse."""
 
@@ -40,18 +46,43 @@ class Step(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """The calls that compute a constant of ``member``, the innermost first."""
+    """The calls that compute a constant of ``member``, the innermost first; none for a copy.
+
+    ``use`` is what an exporter calls the operator that reads the result, "" where that is not told.
+    """
 
     member: tuple[str, ...]
     steps: tuple[Step, ...]
+    use: str = ""
+    copy: str = ""  # what an exporter calls the array itself, where there are no steps
+
+    @property
+    def row(self) -> int | None:
+        """The number of the row that the expression begins with, if it does."""
+        step = self.steps[0] if self.steps else None
+        return int(step.args[1]) if step is not None and step.result == "select" else None
+
+    def is_like(self, other: Expression) -> bool:
+        """Whether both compute the same."""
+        steps = [[(step.op, step.args) for step in e.steps] for e in (self, other)]
+        return self.member == other.member and steps[0] == steps[1]
 
     def computes(self, name: str) -> bool:
         """Whether the result is what an exporter would call ``name``."""
-        return re.fullmatch(rf"({self.steps[-1].result})(_\d+)?", name) is not None
+        result = self.steps[-1].result if self.steps else self.copy
+        return re.fullmatch(rf"({result})(_\d+)?", name) is not None
+
+    def is_read_by(self, operator: str) -> bool:
+        """Whether a call of ``operator``, "" where that is not known, may read the result."""
+        return not (self.use and operator) or re.fullmatch(self.use, operator) is not None
 
     def is_moved(self) -> bool:
         """Whether the constant has the array's own elements."""
-        return all(step.result in ("unsqueeze", TRANSPOSED) for step in self.steps)
+        return all(step.result in ("unsqueeze", "select", TRANSPOSED) for step in self.steps)
+
+    def is_transposed(self) -> bool:
+        """Whether the constant is a matrix with its axes turned."""
+        return [step.result for step in self.steps] == [TRANSPOSED]
 
     def undo(self, array: Array) -> list[Array]:
         """What each step is computed of, the innermost first."""
@@ -63,23 +94,51 @@ class Expression(NamedTuple):
 
 
 def find_expressions(line: str) -> Iterator[Expression]:
-    """The expressions of one member and numbers in a line of the source."""
-    text = line.strip()
-    try:
-        tree = ast.parse(text.removeprefix("return "))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    """The expressions of one member and numbers in a line of the source.
+
+    A member is an attribute of any name, which a source need not call ``self``: whether there is
+    such an array is for the caller to tell.
+    """
+    tree = _parse(line.strip().removeprefix("el"))
+    if tree is None:
         return
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    parents = _find_parents(tree)
     for node in parents:
-        member = _read_member(node)
+        root, *member = _read_member(node) or [""]
         if member and not _read_member(parents[node]):
-            steps = _climb(node, parents)
-            if steps:
-                yield Expression(member, steps)
+            climbed = _climb(node, parents, root)
+            if climbed is not None and (climbed[0] or climbed[1]):
+                steps, copy, reader = climbed
+                use = USES.get(type(reader.op), "") if isinstance(reader, ast.BinOp) else ""
+                yield Expression(tuple(member), steps, use, copy)
 
 
-def _read_member(node: ast.AST) -> tuple[str, ...]:
-    """``a.b`` of ``self.a.b``; () for anything else, and where it is called or an attribute's."""
+def _find_parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """What each part of a tree is in, in the order in which they are computed."""
+    parents: dict[ast.AST, ast.AST] = {}
+    visited: list[ast.AST] = []
+    for_later = [tree]
+    while for_later:
+        node = for_later.pop()
+        visited.append(node)
+        children = [*ast.iter_child_nodes(node)]
+        parents.update(dict.fromkeys(children, node))
+        for_later += children
+    return {node: parents[node] for node in reversed(visited) if node in parents}
+
+
+def _parse(text: str) -> ast.Module | None:
+    """The statements of a line, which may be the head of others."""
+    for source in (text, f"{text} pass"):
+        try:
+            return ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return None
+
+
+def _read_member(node: ast.AST) -> list[str]:
+    """The names of ``self.a.b``; none for anything else, and for what is called of an array."""
     names: list[str] = []
     while isinstance(node, ast.Attribute) and node.attr not in (
         "T",
@@ -89,26 +148,34 @@ def _read_member(node: ast.AST) -> tuple[str, ...]:
     ):
         names.append(node.attr)
         node = node.value
-    is_member = isinstance(node, ast.Name) and node.id == "self"
-    return tuple(reversed(names)) if is_member else ()
+    return [node.id, *reversed(names)] if isinstance(node, ast.Name) and names else []
 
 
-def _climb(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> tuple[Step, ...] | None:
-    """The steps from a member up to what depends on other values; None for one not known."""
+def _climb(
+    node: ast.AST, parents: dict[ast.AST, ast.AST], root: str
+) -> tuple[tuple[Step, ...], str, ast.AST | None] | None:
+    """The steps from a member up to what depends on other values, what the member itself is
+    called, and what reads the result; None where a step is not known."""
     steps: list[Step] = []
+    copy = ""
+    parent: ast.AST | None = None
     while isinstance(parent := parents.get(node), ast.expr):
         method = parents[parent] if isinstance(parent, ast.Attribute) else None
         if isinstance(method, ast.Call):
             parent = method
         names = {n.id for n in ast.walk(parent) if isinstance(n, ast.Name)}
-        if names - MODULES and not _is_cast(parent, node):
+        if names - MODULES - {root} and not _is_cast(parent, node):
             break
         step = _read_step(parent, node)
         if step is None:
             return None
+        if steps and step and step[0].result == "select":
+            return None
+        if not steps and not step:
+            copy = parent.func.attr  # type: ignore[attr-defined]
         steps += step
         node = parent
-    return tuple(steps)
+    return tuple(steps), copy, parent
 
 
 def _is_cast(call: ast.AST, node: ast.AST) -> bool:
@@ -168,7 +235,9 @@ def _read_axis(tree: ast.expr) -> list[Step] | None:
 
 
 def _read_index(index: ast.expr) -> list[Step] | None:
-    """An index that adds axes: ``[None, :, None]``."""
+    """An index that adds axes, ``[None, :, None]``, or a number of a row."""
+    if isinstance(index, ast.Constant) and type(index.value) is int:
+        return [Step("[]", (X, index.value), "select", lambda y: y)]
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     kinds: list[Any] = []
     for part in parts:

@@ -174,7 +174,8 @@ class _Placing:
             if steps := self.folded.read_expression(value, node, scope):
                 self.scopes.update(dict.fromkeys(steps, scope))
                 return steps
-            self.wholes.add_reshaped(value, self.unread & scope.list_reshaped())
+            if self.folded.is_reshaped(value, scope):
+                self.wholes.add_reshaped(value, self.unread & scope.list_reshaped())
             if table := self.folded.find_table(value, scope):
                 self.wholes.add(value, table, value.static_shape[-2:])
             key = self.named.get(scope.find_indexed() or "")

@@ -18,7 +18,7 @@ Path = tuple[str, ...]
 KEY = "pkg.torch.onnx."  # begins the metadata of PyTorch's exporter
 SIGNATURE = "ExportedProgram.graph_signature"  # ends the name of that of the whole model
 KEYS = re.compile(r"^(\w+): (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persistent=False)", re.M)
-RESHAPED = re.compile(r"\bself\.(\w+)(?:\.(?:reshape|view|unsqueeze)\(|\[)")  # in a source
+RESHAPED = re.compile(r"\b\w+\.(\w+)(?:\.(?:reshape|view|unsqueeze)\(|\[)")  # in a source
 TEXT = re.compile(r"'([^']*)'")
 NUMBER = re.compile(r"_\d+$")  # of a module that is called again, behind its name
 CALLS = re.compile(r"(?:@\d+)$")  # of a module, after the first
