@@ -42,9 +42,11 @@ class FoldedLines:
     def _match(self, path: Path, line: str) -> dict[str, Expression]:
         """Pair constants and expressions: results are numbered as they are computed."""
         expressions: list[Expression] = []
-        for found in find_expressions(line):
-            if self.is_array((*path, *found.member)) and not any(map(found.is_like, expressions)):
-                expressions.append(found)
+        for expression in find_expressions(line):
+            if self.is_array((*path, *expression.member)) and not any(
+                map(expression.is_like, expressions)
+            ):
+                expressions.append(expression)
         readers = self.calls[path, line]
         names: dict[str, list[str]] = {}
         for name in sorted(readers, key=_read_number):
