@@ -77,6 +77,26 @@ def digamma(g, x: Value):
     return g.Where(left, g.Sub(y, g.Div(g.Mul(g.Cos(angle), math.pi), g.Sin(angle))), y)
 
 
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30)  # of even order, from 2 on
+
+
+def hurwitz_zeta(g, s: int, x: Value):
+    """The sum of ``(x + k)**-s`` over all k, for x above 0: Euler and Maclaurin's series."""
+
+    def power(base, exponent):
+        return g.Pow(base, g.const(float(exponent), x.type))
+
+    near = [power(g.Add(x, float(k)), -s) for k in range(STEPS)]
+    far = g.Add(x, float(STEPS))
+    total = g.Add(g.Mul(power(far, 1 - s), 1 / (s - 1)), g.Mul(power(far, -s), 0.5))
+    rising = 1.0
+    for j, number in enumerate(BERNOULLI, 1):
+        rising *= s if j == 1 else (s + 2 * j - 3) * (s + 2 * j - 2)
+        share = number * rising / math.factorial(2 * j)
+        total = g.Add(total, g.Mul(power(far, 1 - s - 2 * j), share))
+    return reduce(g.Add, reversed(near), total)
+
+
 # Abramowitz and Stegun, 9.8.1 to 9.8.4: |error| < 2e-7 · I0(x), the highest power first.
 I0_NEAR = (0.0045813, 0.0360768, 0.2659732, 1.2067492, 3.0899424, 3.5156229, 1.0)
 I0_FAR = (0.00392377, -0.01647633, 0.02635537, -0.02057706, 0.00916281, -0.00157565, 0.00225319,

@@ -12,6 +12,7 @@ from typing import Any
 
 from .composite_cases import COMPOSITES
 from .more_cases import MORE
+from .statistic_cases import STATISTICS
 
 FLOATS = ("acos acosh asin asinh atan atanh cos cosh erf exp expm1 log log10 log1p log2 sigmoid sin"
           " sinh sqrt rsqrt tan tanh reciprocal").split()  # fmt: skip
@@ -407,7 +408,7 @@ def list_cases() -> list[Case]:
         cases.append((f"{name}.Tensor", f"A.{name}.Tensor(x, y)", "i(3, 4), i(4)", {}))
         cases.append((f"{name}.Scalar", f"A.{name}.Scalar(x, 5)", "i(3, 4, dtype='int32')", {}))
     cases += [(name, text, inputs, {}) for name, (text, inputs) in REFUSED.items()]
-    for line in (TEXT.strip() + MORE + COMPOSITES.lstrip()).splitlines():
+    for line in (TEXT.strip() + MORE + COMPOSITES.lstrip() + STATISTICS.lstrip()).splitlines():
         name, text, inputs, *rest = re.split(r" \| ", line.strip())
         cases.append((name, text, inputs, _options(rest[0] if rest else "", inputs)))
     return cases

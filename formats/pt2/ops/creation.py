@@ -123,6 +123,34 @@ def window(g, alpha, length, periodic, dtype):
     return g.const(values.astype((dtype or DType.FLOAT32).numpy))
 
 
+WINDOWS = {"bartlett": np.bartlett, "blackman": np.blackman,
+           "kaiser": lambda n, beta=12.0: np.kaiser(n, beta)}  # fmt: skip
+
+
+@reads.for_each({f"{name}_window": make for name, make in WINDOWS.items()})
+def read_symmetric_window(make, g, length, *, dtype):
+    return sample_window(g, make, length, True, dtype)
+
+
+@reads.for_each({f"{name}_window.periodic": make for name, make in WINDOWS.items()})
+def read_sampled_window(make, g, length, periodic, *, dtype):
+    return sample_window(g, make, length, periodic, dtype)
+
+
+@reads("kaiser_window.beta")
+def read_kaiser_window(g, length, periodic, beta, *, dtype):
+    return sample_window(g, lambda n: np.kaiser(n, beta), length, periodic, dtype)
+
+
+def sample_window(g, make, length, periodic, dtype):
+    """A symmetric window, or one without the last sample of the next."""
+    require(isinstance(length, int), "a window of a computed length: make it a number")
+    charge_elements(length)
+    is_cut = periodic and length > 1
+    values = make(length + 1)[:-1] if is_cut else make(length)
+    return g.const(values.astype((dtype or DType.FLOAT32).numpy))
+
+
 @reads("logspace")
 def read_logspace(g, start, end, steps, base, *, dtype):
     exponents = read_linspace(g, start, end, steps, dtype=DType.FLOAT64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from serde.errors import require
+from serde.ir.graph import DType
 
 from ..promotion import as_type
 from ..rules import reads
@@ -87,6 +88,29 @@ def read_class_margins(g, x, target, p, margin, weight, reduction):
     mean = g.ReduceMean(losses, [1], keepdims=0)
     mean = g.Squeeze(mean, [0]) if x.rank == 1 else mean
     return combine(g, mean, reduction)
+
+
+@reads("multilabel_margin_loss")
+def read_label_margins(g, x, target, reduction):
+    """How far other classes come within 1 of those that a row lists, up to a first -1."""
+    require(x.rank in (1, 2), f"multilabel_margin_loss of {x.rank} axes")
+    rows, listed = (g.Unsqueeze(v, [0]) if x.rank == 1 else v for v in (x, target))
+    zero, one = (as_type(g, v, x.type) for v in (0.0, 1.0))
+    ends = g.cast(g.Less(listed, as_type(g, 0, listed.type)), DType.INT32)
+    is_listed = g.Equal(g.CumSum(ends, g.const(1)), as_type(g, 0, DType.INT32))
+    place = g.Where(is_listed, listed, as_type(g, 0, listed.type))
+    classes = g.cast_like(g.index_range(g.size_of(rows, 1)), place)
+    is_class = g.Equal(g.Unsqueeze(place, [2]), classes)
+    is_class = g.And(is_class, g.Unsqueeze(is_listed, [2]))
+    is_other = g.Equal(g.ReduceMax(g.cast(is_class, DType.INT32), [1], keepdims=1),
+                       as_type(g, 0, DType.INT32))  # fmt: skip
+    right = g.Unsqueeze(g.GatherElements(rows, place, axis=1), [2])
+    losses = above(g, g.Add(g.Sub(g.Unsqueeze(rows, [1]), right), one))
+    counted = g.And(is_other, g.Unsqueeze(is_listed, [2]))
+    losses = g.ReduceMean(g.Where(counted, losses, zero), [2], keepdims=0)
+    total = g.ReduceSum(losses, [1], keepdims=0)
+    total = g.Squeeze(total, [0]) if x.rank == 1 else total
+    return combine(g, total, reduction)
 
 
 @reads("poisson_nll_loss")

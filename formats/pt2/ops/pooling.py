@@ -94,8 +94,20 @@ def read_adaptive_avg(n, g, x, sizes):
 
 
 @reads.for_each({f"adaptive_max_pool{n}d": n for n in AXES})
-def read_adaptive_max(n, g, x, sizes):
-    return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, GREATEST))
+def read_adaptive_max(n, g, x, sizes, *, outputs=1):
+    if outputs == 1:
+        return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, GREATEST))
+    return apply_to_images(g, x, n, lambda x: adaptive_with_indices(g, n, sizes, x))
+
+
+def adaptive_with_indices(g, n, sizes, x):
+    """Windows of one size, which alone tell places."""
+    pairs = [*zip(x.ranked_shape[2:], for_each_axis(sizes, n), strict=True)]
+    require(all(isinstance(a, int) and isinstance(b, int) and a % b == 0 for a, b in pairs),
+            f"indices of an adaptive pool of {x.ranked_shape[2:]} in {sizes} parts, which are "
+            "windows of several sizes: leave return_indices out, or pool to a divisor")  # fmt: skip
+    kernel = [a // b for a, b in pairs]
+    return max_pool(g, n, kernel, kernel, (0,), (1,), False, 2, x)
 
 
 def adaptive(g, x, n, sizes, kind):
@@ -115,10 +127,19 @@ def adaptive(g, x, n, sizes, kind):
 
 @reads("max_unpool2d")
 def read_unpool(g, x, places, sizes):
+    return unpool(g, x, places, sizes, 2)
+
+
+@reads("max_unpool3d", ignore=("stride", "padding"))
+def read_unpool_of_volumes(g, x, places, sizes):
+    return unpool(g, x, places, sizes, 3)
+
+
+def unpool(g, x, places, sizes, n):
     """Elements at the places that they had in each channel, and zeros."""
-    *lead, _, _ = g.sizes_of(x)
+    lead = g.sizes_of(x)[:-n]
     whole = g.shape_from([*lead, g.multiply_sizes(list(sizes))])
     rows = g.shape_from([*lead, -1])
     zeros = g.Expand(as_type(g, 0, x.type), whole)
-    y = g.ScatterElements(zeros, g.Reshape(places, rows), g.Reshape(x, rows), axis=x.rank - 2)
+    y = g.ScatterElements(zeros, g.Reshape(places, rows), g.Reshape(x, rows), axis=x.rank - n)
     return g.Reshape(y, g.shape_from([*lead, *sizes]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from serde.decompositions import special
 from serde.errors import require
 from serde.ir.graph import DType
@@ -37,6 +39,33 @@ def read_multivariate_gamma(g, x, p):
     for k in range(p):
         total = g.Add(total, read_shared(special.gammaln, g, g.Sub(x, as_type(g, k / 2, x.type))))
     return total
+
+
+@reads("polygamma", "special_polygamma")
+def read_polygamma(g, n, x):
+    """Derivatives of digamma: to the left of 1 by those of the cotangent, which reflects them."""
+    if n == 0:
+        return read_shared(special.digamma, g, x)
+    require(0 < n <= 8, f"n={n} of polygamma: give one from 0 to 8")
+    (x,) = promote_to_float(g, x)
+    one, zero, sign = as_type(g, 1.0, x.type), as_type(g, 0.0, x.type), (-1.0) ** (n + 1)
+    is_left = g.LessOrEqual(x, zero)
+    right = special.hurwitz_zeta(g, n + 1, g.Where(is_left, g.Sub(one, x), x))
+    value = g.Mul(right, sign * math.factorial(n))
+    angle = g.Mul(g.Sub(x, g.Round(x)), math.pi)
+    slope = special.horner(g, g.Div(g.Cos(angle), g.Sin(angle)), differentiate_cotangent(n))
+    mirrored = g.Sub(g.Mul(value, (-1.0) ** n), g.Mul(slope, math.pi ** (n + 1)))
+    is_pole = g.And(is_left, g.Equal(x, g.Floor(x)))
+    mirrored = g.Where(is_pole, as_type(g, sign * math.inf, x.type), mirrored)
+    return g.Where(is_left, mirrored, value)
+
+
+def differentiate_cotangent(n: int) -> tuple[float, ...]:
+    """The n-th derivative of the cotangent as a polynomial of it, the highest power first."""
+    powers = np.array([1.0, 0.0])
+    for _ in range(n):
+        powers = np.polymul(np.polyder(powers), [-1.0, 0.0, -1.0])
+    return tuple(float(p) for p in powers)
 
 
 @reads("special_ndtr")
