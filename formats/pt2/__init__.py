@@ -6,7 +6,7 @@ from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
 
-class Pt2ReadOptions(opts.RuleOptions, opts.ReadOptions):
+class Pt2ReadOptions(opts.RuleOptions, opts.RandomOptions, opts.ReadOptions):
     """What an exported program is read with."""
 
 

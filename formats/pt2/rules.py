@@ -36,12 +36,7 @@ WITH_GRAPHS = {
     "wrap_with_set_grad_enabled": "Scalar Graph", "tag_activation_checkpoint": "Graph",
     "wrap_with_autocast": "Scalar Scalar Scalar Scalar Graph", "wrap": "Graph",
 }  # fmt: skip
-REASONS = {"rand": "draws random numbers: pass them to the module as an input"}
-REASONS |= dict.fromkeys(
-    "randn randint randint.low randperm rand_like randn_like bernoulli bernoulli.p multinomial"
-    " normal.Tensor_Tensor normal_functional uniform".split(), REASONS["rand"],
-)  # fmt: skip
-REASONS |= dict.fromkeys(
+REASONS = dict.fromkeys(
     "linalg_svd svd linalg_svdvals linalg_eig linalg_eigvals linalg_eigh _linalg_eigh"
     " linalg_eigvalsh _linalg_svd linalg_lstsq linalg_lu linalg_lu_factor"
     " linalg_matrix_rank linalg_cond geqrf"

@@ -61,8 +61,9 @@ def main(names: list[str]) -> None:
     groups: dict[str, list[str]] = {}
     for name in sorted({n.removeprefix("complex.") for n in names}):
         op, _, overload = name.partition(".")
-        packet = getattr(torch.ops.aten, op, None)
-        schema = getattr(packet, overload or "default", None)
+        packets = (getattr(torch.ops.aten, form, None) for form in (op, f"{op}_"))  # or in place
+        schemas = (getattr(packet, overload or "default", None) for packet in packets)
+        schema = next(filter(None, schemas), None)
         if schema is not None:
             groups.setdefault(print_signature(schema._schema), []).append(name)
     sys.stdout.write(HEAD)

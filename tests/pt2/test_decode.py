@@ -68,7 +68,7 @@ def test_names_and_sizes_are_the_users():
 
 
 def test_a_refusal_names_the_line():
-    with pytest.raises(SerdeError, match=r"rand .*pass them to the module .*net\.py:1"):
+    with pytest.raises(SerdeError, match=r"rand .*with random='input' .*net\.py:1"):
         serde.load(FOLDER / "refused.pt2")
 
 
