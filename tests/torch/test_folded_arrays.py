@@ -164,6 +164,15 @@ def test_rows_without_those_before_tell_no_array(tmp_path: Path) -> None:
     assert "n.v" not in keys_of(tmp_path)
 
 
+@pytest.mark.parametrize("line", [
+    "h = self.blocks(pos + x, s.v.unsqueeze(1).repeat(x.size(0), 1))", "y = x + pos * s.v.unsqueeze(0)",
+])  # fmt: skip
+def test_what_another_operator_reads_is_another_array(line: str, tmp_path: Path) -> None:
+    model = make_line(line, {"unsqueeze": "Add"}, {"unsqueeze": draw(2, 1)}, "n.v")
+    compare(model, tmp_path, draw(2, 4))
+    assert "n.v" not in keys_of(tmp_path)
+
+
 def test_reordered_vectors_are_not_arrays(tmp_path: Path) -> None:
     model = make_line("y = x * s.v[s.order]", {"index": "Mul"}, {"index": draw(4)}, "n.v")
     compare(model, tmp_path, draw(2, 4))

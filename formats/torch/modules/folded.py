@@ -128,6 +128,13 @@ class FoldedArrays:
         """Whether a constant has the elements of an array in their order, by its name."""
         return bool(RESHAPED.fullmatch(self.name(value))) and not REORDERED.search(scope.text)
 
+    def list_reshaped(self, value: Value, scope: Scope) -> set[str]:
+        """The keys of the arrays that a constant may be in another shape, by its reader's line."""
+        if not self.is_reshaped(value, scope):
+            return set()
+        return {key for key in scope.list_reshaped()
+                if not self.lines.reads_otherwise(key.rpartition(".")[2], scope)}  # fmt: skip
+
     def find_table(self, value: Value, scope: Scope) -> str | None:
         """The key of the table whose rows, one behind another, a constant is."""
         if not LOOKED_UP.fullmatch(self.name(value)) or value.rank < 2 or value.type.kind != "f":

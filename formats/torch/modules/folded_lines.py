@@ -39,6 +39,12 @@ class FoldedLines:
             self.matches[place] = self._match(*place)
         return self.matches[place].get(name)
 
+    def reads_otherwise(self, member: str, scope: Scope) -> bool:
+        """Whether the line has an array's expressions, and other operators than this read them."""
+        target = TARGET.search(scope.text)
+        uses = [e for e in find_expressions(scope.line) if ".".join(e.member) == member]
+        return bool(uses) and not any(e.is_read_by(target[1] if target else "") for e in uses)
+
     def _match(self, path: Path, line: str) -> dict[str, Expression]:
         """Pair constants and expressions: results are numbered as they are computed."""
         expressions: list[Expression] = []
@@ -56,10 +62,9 @@ class FoldedLines:
             fitting = [e for e in expressions if e.computes(listed[0])]
             for at, name in enumerate(listed):
                 some = fitting[at : at + 1] if len(fitting) == len(listed) else fitting
-                if len(fitting) > 1:
-                    some = [e for e in some if e.is_read_by(readers[name])]
-                if len(some) == 1:
-                    matches[name] = some[0]
+                readable = [e for e in some if e.is_read_by(readers[name])]
+                if len(readable) == 1:
+                    matches[name] = readable[0]
         return matches
 
 

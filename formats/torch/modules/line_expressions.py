@@ -34,6 +34,7 @@ SIGNS: dict[type, tuple[str, str]] = {
 USES: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub|rsub", ast.Mult: "mul", ast.Div: "div", ast.MatMult: "matmul|mm",
 }  # fmt: skip
+SIGNED = frozenset({"add", "sub", "rsub", "mul", "div"})
 
 
 class Step(NamedTuple):
@@ -73,8 +74,12 @@ class Expression(NamedTuple):
         return re.fullmatch(rf"({result})(_\d+)?", name) is not None
 
     def is_read_by(self, operator: str) -> bool:
-        """Whether a call of ``operator``, "" where that is not known, may read the result."""
-        return not (self.use and operator) or re.fullmatch(self.use, operator) is not None
+        """Whether a call of ``operator``, "" where that is not known, may read the result.
+
+        Others than those of signs may be what PyTorch makes of one that the line has.
+        """
+        is_told = bool(self.use) and operator in SIGNED
+        return not is_told or re.fullmatch(self.use, operator) is not None
 
     def is_moved(self) -> bool:
         """Whether the constant has the array's own elements."""
@@ -108,8 +113,7 @@ def find_expressions(line: str) -> Iterator[Expression]:
         if member and not _read_member(parents[node]):
             climbed = _climb(node, parents, root)
             if climbed is not None and (climbed[0] or climbed[1]):
-                steps, copy, reader = climbed
-                use = USES.get(type(reader.op), "") if isinstance(reader, ast.BinOp) else ""
+                steps, copy, use = climbed
                 yield Expression(tuple(member), steps, use, copy)
 
 
@@ -153,9 +157,9 @@ def _read_member(node: ast.AST) -> list[str]:
 
 def _climb(
     node: ast.AST, parents: dict[ast.AST, ast.AST], root: str
-) -> tuple[tuple[Step, ...], str, ast.AST | None] | None:
+) -> tuple[tuple[Step, ...], str, str] | None:
     """The steps from a member up to what depends on other values, what the member itself is
-    called, and what reads the result; None where a step is not known."""
+    called, and the operator that reads the result; None where a step is not known."""
     steps: list[Step] = []
     copy = ""
     parent: ast.AST | None = None
@@ -175,7 +179,15 @@ def _climb(
             copy = parent.func.attr  # type: ignore[attr-defined]
         steps += step
         node = parent
-    return tuple(steps), copy, parent
+    return tuple(steps), copy, _read_use(parent, node)
+
+
+def _read_use(reader: ast.AST | None, node: ast.AST) -> str:
+    """What an exporter calls the operator that reads a node: a sign, or a method of its own."""
+    if isinstance(reader, (ast.BinOp, ast.AugAssign)):
+        return USES.get(type(reader.op), "")
+    is_method = isinstance(reader, ast.Call) and isinstance(reader.func, ast.Attribute)
+    return reader.func.attr if is_method and reader.func.value is node else ""  # type: ignore
 
 
 def _is_cast(call: ast.AST, node: ast.AST) -> bool:

@@ -174,8 +174,7 @@ class _Placing:
             if steps := self.folded.read_expression(value, node, scope):
                 self.scopes.update(dict.fromkeys(steps, scope))
                 return steps
-            if self.folded.is_reshaped(value, scope):
-                self.wholes.add_reshaped(value, self.unread & scope.list_reshaped())
+            self.wholes.add_reshaped(value, self.unread & self.folded.list_reshaped(value, scope))
             if table := self.folded.find_table(value, scope):
                 self.wholes.add(value, table, value.static_shape[-2:])
             key = self.named.get(scope.find_indexed() or "")
