@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -123,8 +124,9 @@ def window(g, alpha, length, periodic, dtype):
     return g.const(values.astype((dtype or DType.FLOAT32).numpy))
 
 
-WINDOWS = {"bartlett": np.bartlett, "blackman": np.blackman,
-           "kaiser": lambda n, beta=12.0: np.kaiser(n, beta)}  # fmt: skip
+WINDOWS = {
+    "bartlett": np.bartlett, "blackman": np.blackman, "kaiser": partial(np.kaiser, beta=12.0),
+}  # fmt: skip
 
 
 @reads.for_each({f"{name}_window": make for name, make in WINDOWS.items()})

@@ -186,8 +186,8 @@ def _read_use(reader: ast.AST | None, node: ast.AST) -> str:
     """What an exporter calls the operator that reads a node: a sign, or a method of its own."""
     if isinstance(reader, (ast.BinOp, ast.AugAssign)):
         return USES.get(type(reader.op), "")
-    is_method = isinstance(reader, ast.Call) and isinstance(reader.func, ast.Attribute)
-    return reader.func.attr if is_method and reader.func.value is node else ""  # type: ignore
+    method = reader.func if isinstance(reader, ast.Call) else None
+    return method.attr if isinstance(method, ast.Attribute) and method.value is node else ""
 
 
 def _is_cast(call: ast.AST, node: ast.AST) -> bool:
