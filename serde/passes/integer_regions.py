@@ -42,8 +42,9 @@ class Step(NamedTuple):
 
 def compute_with_integers(graph: Graph) -> Graph:
     """Return ``graph`` with the sums of quantized layers as those of whole numbers."""
-    uses, ends = graph.uses(), set()
-    for value, region in find_regions(graph).items():
+    regions, ends = find_regions(graph), set()
+    uses = graph.uses() if regions else {}
+    for value, region in regions.items():
         between = [n for n in (region.layer, region.activation) if n is not None]
         if region.layer.op in LINEAR and all(uses[n.outputs[0]] == 1 for n in between):
             ends.add(value)
