@@ -58,9 +58,10 @@ class ArrayWorker:
         self._memory = find_memory_limit()
         self._folder = tempfile.TemporaryDirectory(prefix="serde-run-", ignore_cleanup_errors=True)
         self._errors = Path(self._folder.name, "errors.txt")  # a pipe might fill up
-        command = [python, "-c", FORGET_FOLDER + program]
+        command = [python, "-c", FORGET_FOLDER + program, self._folder.name]
         if python == sys.executable:
-            command = [python, "-I", "-c", IMPORT_THERE + program, json.dumps(_list_paths(first))]
+            paths = json.dumps(_list_paths(first))
+            command[1:] = ["-I", "-c", IMPORT_THERE + program, paths, self._folder.name]
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 command, text=True, encoding="utf-8", env=child_environment(**(environment or {})),
@@ -96,6 +97,10 @@ class ArrayWorker:
     def pid(self) -> int:
         """The number of the process."""
         return self._process.pid
+
+    def make_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder for files that the process reads; it goes with the process at the latest."""
+        return tempfile.TemporaryDirectory(dir=self._folder.name)
 
     def load(self, **options: Any) -> int:
         """Load a model by what its program takes; return the number to run it by.

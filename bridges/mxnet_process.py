@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 
 from .array_worker import ArrayWorker, WorkerRun, import_program
@@ -33,7 +32,7 @@ class SymbolProcess(WorkerRun):
     """A symbol as a function of the feeds that runs in a process, as ``PreparedSymbol`` here."""
 
     def __init__(self, worker: MXNetWorker, model: Model) -> None:
-        with tempfile.TemporaryDirectory(prefix="serde-mxnet-") as folder:
+        with worker.make_folder() as folder:
             path = os.path.join(folder, "model")
             write_values(path, [{**model._asdict(), "needed": sorted(model.needed)}])
             super().__init__(worker, worker.load(path=path), None, {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,7 +108,7 @@ def _open_apart(
     if isinstance(model, str):
         number = worker.load(path=model, is_copied=False, **options)
     else:
-        with tempfile.TemporaryDirectory(prefix="serde-onnx-") as place:
+        with worker.make_folder() as place:
             path = Path(place, "model.onnx")
             path.write_bytes(model)
             number = worker.load(path=os.fspath(path), is_copied=True, **options)

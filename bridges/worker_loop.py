@@ -3,17 +3,20 @@
 It reads orders on its standard input, a line of JSON each: to load a model, to run one on the
 values of a file, or to drop one. It answers the first two with a line: nothing more, the seconds of
 one run, or an error. Values go through files, whose arrays are mapped where they are large.
+They lie in a folder, the program's last argument, which is removed once nobody gives orders.
 """
 
 import gc
 import json
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -107,12 +110,16 @@ def time_calls(call: Callable[[], Any], count: int) -> tuple[Any, list[float]]:
 
 
 def read_orders() -> queue.SimpleQueue[str]:
-    """The lines of the standard input; this process ends once the other one closes it."""
+    """The lines of the standard input; this process ends once the other one closes it.
+
+    The other one may have been killed, so the folder of both is removed here.
+    """
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
         for line in sys.stdin:
             lines.put(line)
+        shutil.rmtree(sys.argv[-1], ignore_errors=True)
         os._exit(0)  # whatever is being computed: nobody waits for it
 
     threading.Thread(target=read, daemon=True).start()
@@ -133,12 +140,13 @@ def serve(
     os.dup2(2, 1)  # what frameworks print is no answer
 
     def answer(**reply: Any) -> None:
-        os.write(answers, f"{json.dumps(reply)}\n".encode())
+        with suppress(BrokenPipeError):  # the other process was killed
+            os.write(answers, f"{json.dumps(reply)}\n".encode())
 
+    orders = read_orders()
     answer(version=version)
     gc.freeze()  # what is imported, so that looking for models to free takes no time
     models: dict[int, Any] = {}
-    orders = read_orders()
     while True:
         order = json.loads(orders.get())
         at = order["model"]

@@ -205,16 +205,20 @@ def test_ctrl_c_ends_the_process_at_once() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
-def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
-    """Whatever it computes, and however that process ends."""
+@pytest.mark.parametrize("before, after", [
+    ("worker.load(seconds=0)", "folder = worker.make_folder(); worker.load(seconds=60)"),
+    ("", "worker.wait(); worker.load(seconds=60)"),
+])  # fmt: skip
+def test_it_ends_with_the_process_that_started_it(before: str, after: str, tmp_path: Path) -> None:
+    """Whatever it computes, and however that process ends; its files go as well."""
     code = (
-        "from tests.bridges.test_array_worker import start_sleeper\n"
-        "worker = start_sleeper(); worker.load(seconds=0); print(worker.pid, flush=True)\n"
-        "worker.load(seconds=60)"
+        "import os; from tests.bridges.test_array_worker import start_sleeper\n"
+        f"worker = start_sleeper(); {before or 'pass'}; print(worker.pid, flush=True)\n{after}"
     )
+    paths = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={**os.environ, "PYTHONPATH": paths, "TMPDIR": os.fspath(tmp_path)},
     ) as process:  # fmt: skip
         assert process.stdout is not None
         pid = int(process.stdout.readline())
@@ -224,6 +228,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
+            assert not [*tmp_path.glob("serde-*")]
             return
         time.sleep(0.05)
     raise AssertionError("it is still there")
