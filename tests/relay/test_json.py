@@ -163,6 +163,15 @@ def test_blob_is_refused(text, reason):
         parse_json(table(node("relay.Constant", data=0), blobs=[text]))
 
 
+NO_SIZES = [
+    ("IntImm", "bool", "3", "a dimension is no integer"),
+    ("FloatImm", "float64", "3.5", "a dimension is no integer"),
+    ("FloatImm", "float64", "nan", "a dimension is no integer"),
+    ("FloatImm", "float32", "3.5", "its shape is a float"),
+    ("IntImm", "int64", "-3", "a dimension of -3 elements"),
+]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -207,6 +216,9 @@ def test_blob_is_refused(text, reason):
         (table(node("relay.Call", op=2, attrs=3), {"type_key": "Op", "repr_str": "sum"},
                node("relay.attrs.ReduceAttrs", axis=4), node("relay.Tuple", fields=0)),
          "attribute axis is a Tuple"),
+        *((table(node("relay.TensorType", dtype="float32", shape=2), node("Array", [3]),
+                 node(key, dtype=dtype, value=value)), reason)
+          for key, dtype, value, reason in NO_SIZES),
     ],
 )  # fmt: skip
 def test_table_is_refused(text, reason):

@@ -337,6 +337,8 @@ def test_graph_variables_are_those_of_their_function():
         ("1.5i64", "line 3, column 1", "1.5i64 is no integer"),
         ("let %a: Tensor[(2), flt] = %x; %a", "line 3, column 21", "an element type"),
         ("let %a: 3 = %x; %a", "line 3, column 9", "a type was expected, not '3'"),
+        ("let %a: Tensor[(2.5f64), int8] = %x; %a", "line 3, column 17", "a dimension was"),
+        ("let %a: Tensor[(2f), int8] = %x; %a", "line 3, column 17", "expected, not '2f'"),
         ('"a"', "line 3, column 1", "an expression was expected"),
         ('exp(%x, "a")', "line 3, column 9", "an expression, not a text"),
     ],

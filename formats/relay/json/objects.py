@@ -144,6 +144,9 @@ def _build_tensor_type(
     dtype = attrs.get("dtype", "")
     if DTYPE.fullmatch(dtype) is None:
         raise d.table.error(at, f"there is no element type {dtype[:40]!r}")
+    for dim in shape:
+        if isinstance(dim, bool) or (isinstance(dim, ast.Imm) and not isinstance(dim.value, int)):
+            raise d.table.error(at, "a dimension is no integer")
     sizes = tuple(map(_to_dim, shape))
     if negative := [d for d in sizes if isinstance(d, int) and d < 0]:
         raise d.table.error(at, ast.NEGATIVE_SIZE.format(negative[0]))

@@ -95,9 +95,12 @@ class Types:
         at = self.lex.start
         text = self.take("number", what)
         try:
-            return int(read_number(text)[0])
-        except (LiteralError, OverflowError, ValueError) as error:
+            number, _ = read_number(text)
+        except LiteralError as error:
             raise self.lex.error(str(error), at) from None
+        if not isinstance(number, int):
+            raise self.lex.error(f"{what} was expected, not '{text[:40]}'", at)
+        return number
 
     def parse_meta(self) -> Any:
         """The object of the metadata section that the current token names."""
@@ -188,8 +191,8 @@ class Types:
         if isinstance(dim, ast.AnyDim):
             return None
         if isinstance(dim, ast.Imm):
-            dim = int(dim.value)
-        if not isinstance(dim, (int, ast.DimVar, ast.Opaque)):
+            dim = dim.value
+        if isinstance(dim, bool) or not isinstance(dim, (int, ast.DimVar, ast.Opaque)):
             raise self.lex.error("the metadata entry is no dimension", at)
         if isinstance(dim, int) and dim < 0:
             raise self.lex.error(ast.NEGATIVE_SIZE.format(dim), at)
