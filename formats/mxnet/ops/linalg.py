@@ -89,7 +89,10 @@ def read_maketrian(g, x, *, offset=0, lower=True):
     """Matrices with the last axis of ``x`` on a diagonal and beyond it, and zeros elsewhere."""
     count = x.ranked_shape[-1]
     require(isinstance(count, int), "needs to know how many elements the triangle has")
-    size = round((np.sqrt(8 * count + 1) - 1) / 2) + abs(offset)
+    side = round((np.sqrt(8 * count + 1) - 1) / 2)
+    require(side * (side + 1) // 2 == count,
+            f"{count} elements fill no triangle: 1, 3, 6, 10, … elements do")  # fmt: skip
+    size = side + abs(offset)
     places = arrays.full((size, size), count)
     places[triangle_indices(size, offset, lower)] = arrays.arange(count)
     last = x.rank - 1

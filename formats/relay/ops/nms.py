@@ -142,6 +142,7 @@ def read_non_max_suppression(
 ):  # fmt: skip
     require(threshold.tensor is not None and float(threshold.array()) > 0,
             "an IoU threshold that is computed, or not above 0")  # fmt: skip
+    require(x.type.kind == "f", f"boxes of {x.type.value}: cast them to float32")
     steps = positions(g, x)
     valid = g.Less(steps, g.Unsqueeze(g.cast(valid_count, DType.INT64), [1]))
     score = column(g, x, score_index)

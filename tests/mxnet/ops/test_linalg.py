@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+import json
 
+import numpy as np
+import pytest
+
+import serde
+from serde.errors import Unconvertible
 from testing.mxnet.cases import case, f32, f64, operator_test
 
 SIZE = "needs to know the size of the matrices"
@@ -113,3 +118,15 @@ CASES = [
 ]
 
 test_linalg = operator_test(CASES)
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 1 << 20])
+def test_what_fills_no_triangle_is_refused(count, tmp_path):
+    nodes = [
+        {"op": "null", "name": "x", "inputs": []},
+        {"op": "_linalg_maketrian", "name": "y", "inputs": [[0, 0, 0]]},
+    ]
+    path = tmp_path / "m-symbol.json"
+    path.write_text(json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}))
+    with pytest.raises(Unconvertible, match=f"{count} elements fill no triangle"):
+        serde.convert(path, tmp_path / "m.onnx", inputs={"x": (2, count)})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import serde
+from serde.errors import Unconvertible
 from serde.formats.onnx.reader import decode
 from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
@@ -120,3 +121,16 @@ def test_a_detector_of_mxnet(tmp_path, attrs):
     (got,) = run("json", text, {**feeds, **{n: t.load() for n, t in weights.items()}})
     assert 3 < (expected[..., 0] >= 0).sum() < (expected[..., 1] >= 0).sum()
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+def test_boxes_of_integers_are_refused(tmp_path):
+    """No score is below all others there."""
+    text = (
+        '#[version = "0.0.5"]\n'
+        "def @main(%x: Tensor[(1, 3, 6), int8], %n: Tensor[(1), int32],"
+        " %i: Tensor[(1, 3), int32]) {\n"
+        "  vision.non_max_suppression(%x, %n, %i, -1, 0.5f, return_indices=False)\n}\n"
+    )
+    (tmp_path / "m.relay").write_text(text)
+    with pytest.raises(Unconvertible, match="boxes of int8: cast them to float32"):
+        serde.convert(tmp_path / "m.relay", tmp_path / "m.onnx")
