@@ -215,8 +215,8 @@ class BackendReport:
 
     def __str__(self) -> str:
         nodes, multiply_adds = self.share_of_nodes, self.share_of_multiply_adds
-        taken = f"takes {nodes:.1%} of the nodes, {multiply_adds:.1%} of the multiply-adds"
-        first = escape_controls(f"{self.source}: {self.backend} {taken}")
+        shares = f"{nodes:.1%} of the nodes, {multiply_adds:.1%} of the multiply-adds"
+        first = escape_controls(f"{self.source}: {self.backend} takes {shares}")
         text = "\n  ".join([first, *map(str, self.rows)])
         steps = [f"with {m.op} (×{m.nodes}) {m.parts}" for m in self.missing]
         return f"{text}\n{self.parts} parts at least; {', and '.join(steps)}" if steps else text
