@@ -22,7 +22,7 @@ from typing import Any
 
 import click
 
-from serde.cli.context import ARGUMENTS, FAILED, INTERRUPTED, SYSTEM, UNREADABLE, USAGE
+from serde.cli.context import ARGUMENTS, FAILED, INTERRUPTED, LIMITED, SYSTEM, UNREADABLE, USAGE
 from serde.cli.printing import LOST, print_line, print_lines
 from serde.errors import (
     MalformedFile,
@@ -117,12 +117,16 @@ def _escape_usage() -> Iterator[None]:
 
 
 @contextmanager
-def _stop_on_interrupt() -> Iterator[None]:
-    """End the command with the exit code of Ctrl-C."""
+def _stop_on_interrupt(owner: Any) -> Iterator[None]:
+    """End the command with the exit code of Ctrl-C.
+
+    The process that it runs in for another (``owner`` is LIMITED) leaves the message to that.
+    """
     try:
         yield
     except KeyboardInterrupt:
-        print_lines("\nAborted!", err=True)  # on a line below the ^C of the terminal
+        if owner != LIMITED:
+            print_lines("\nAborted!", err=True)  # on a line below the ^C of the terminal
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -161,14 +165,17 @@ class Command(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
-    @_stop_on_interrupt()
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments of the group."""
-        with _escape_usage():
+        with _stop_on_interrupt(extra.get("obj")), _escape_usage():
             return super().make_context(*args, **extra)
 
-    @_stop_on_interrupt()
     def invoke(self, context: click.Context) -> Any:
+        """Run the command; print what went wrong."""
+        with _stop_on_interrupt(context.obj):
+            return self._invoke(context)
+
+    def _invoke(self, context: click.Context) -> Any:
         try:
             with within_command() as files, _escape_usage(), refuse_exits(), speak_of_flags():
                 files.call = shlex.join(["serde", *context.meta[ARGUMENTS]])

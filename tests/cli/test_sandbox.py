@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 from onnx import helper, numpy_helper
 
 from serde.cli import context, sandbox
+from serde.cli.commands import main
 from serde.cli.context import DONE, FAILED, UNREADABLE, USAGE
 from serde.errors import MalformedFile
 from testing.onnx_live import DIGITS, model_of
@@ -60,6 +62,19 @@ class TestIsolation:
         proc = self.run("convert", ".", "-o", "d.onnx", "--isolate", "--max-seconds", "0")
         assert proc.returncode in (USAGE, UNREADABLE) and "Traceback" not in proc.stderr
         assert list_files() == []
+
+
+@pytest.mark.usefixtures("digits_here")
+@pytest.mark.parametrize("owner, text", [(None, "\nAborted!\n"), (context.LIMITED, "")])
+def test_an_interruption_is_told_once(owner, text, monkeypatch):
+    """By the command that the user started, which may have run another for it."""
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("serde.api.convert", interrupt)
+    result = CliRunner().invoke(main, ["convert", ".", "-o", "d.onnx"], obj=owner)
+    assert (result.exit_code, result.stderr) == (context.INTERRUPTED, text)
 
 
 # A process that runs another within limits, which prints its id and waits.
