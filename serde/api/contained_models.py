@@ -18,6 +18,7 @@ from serde.ir.budget import within_budget
 from serde.plugins import installed_formats, list_models
 
 MOST_NAMED = 4  # models that a message names
+MOST_NESTED = 16  # archives in each other
 
 
 def is_archived(place: Any) -> bool:
@@ -48,11 +49,11 @@ def list_archived(path: str) -> list[str]:
         return select_candidates(_list_files(archive)) if archive is not None else []
 
 
-def list_contained(path: str) -> list[str]:
+def list_contained(path: str, is_inner: bool = False) -> list[str]:
     """The models in an archive as ``unpack_model`` takes them, ``models.zip:net/model.onnx``.
 
     The path itself where there is one model, or none, or it is no archive. Only files are unpacked
-    whose names do not tell, and archives.
+    whose names do not tell, and archives: those in an inner one count as a model each.
     """
     if not path.lower().endswith(ARCHIVES) or not os.path.isfile(path):
         return [path]
@@ -66,15 +67,16 @@ def list_contained(path: str) -> list[str]:
             if is_ambiguous(name) or name.lower().endswith(ARCHIVES):
                 archive.extract(name, folder)
                 unpacked = os.path.join(folder, name)
-                inner = list_contained(unpacked) if _is_model(unpacked) else []
-                models += [name + each.removeprefix(unpacked) for each in inner]
+                inner = [unpacked] if is_inner else list_contained(unpacked, True)
+                if _is_model(unpacked):
+                    models += [name + each.removeprefix(unpacked) for each in inner]
             else:
                 models.append(name)
     return [f"{path}:{name}" for name in sorted(models)] if len(models) > 1 else [path]
 
 
 @contextmanager
-def unpack_model(path: str) -> Iterator[str]:
+def unpack_model(path: str, depth: int = 0) -> Iterator[str]:
     """The path of the model in an archive, which is unpacked into a temporary folder.
 
     Of ``models.zip:net/model.onnx`` it is that file. The path of the archive where no model is in
@@ -88,6 +90,8 @@ def unpack_model(path: str) -> Iterator[str]:
         yield path
         return
     archive, member = split_member(path)
+    if depth == MOST_NESTED:
+        raise MalformedFile(archive, f"more than {depth} archives in each other: unpack some")
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
         names = _unpack(archive, folder, member)
         chosen = _find_member(names, member)
@@ -96,7 +100,7 @@ def unpack_model(path: str) -> Iterator[str]:
             chosen = models[0]
         if chosen:
             inner = os.path.join(folder, chosen) + member[len(chosen) :]
-            with leave_out(folder, path, f"{archive}:"), unpack_model(inner) as model:
+            with leave_out(folder, path, f"{archive}:"), unpack_model(inner, depth + 1) as model:
                 yield model
         elif models:
             shown = ", ".join(f"{archive}:{n}" for n in sorted(models)[:MOST_NAMED])

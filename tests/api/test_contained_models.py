@@ -247,3 +247,20 @@ def test_a_member_is_unpacked_with_the_files_of_its_folder(kind, tmp_path, monke
     assert np.array_equal(serde.run(graph, {"x": X})["y"], X * [1, 2, 3])
     assert {"net/net.onnx", "net/w.bin"} <= {*names}
     assert not {*names} & others.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_archives_in_each_other_are_bounded(kind, tmp_path):
+    for levels, is_read in ((10, True), (400, False)):
+        data = pack({"m.onnx": MODEL}, kind)
+        for _ in range(levels):
+            data = pack({f"inner.{kind.replace('stored', 'zip')}": data}, kind)
+            if len(data) > 1 << 20:
+                break
+        path = tmp_path / f"{levels}.bin"
+        path.write_bytes(data)
+        if is_read:
+            assert np.array_equal(serde.run(serde.load(path), {"x": X})["y"], [[0, 0, 2]])
+        else:
+            with pytest.raises(MalformedFile, match="more than 16 archives in each other"):
+                serde.load(path)

@@ -317,6 +317,15 @@ class TestSeveralModelsInAnArchive:
         self.pack(archive, "zip", **{"b/other.txt": b""})
         assert migrate([archive], tmp_path / "out").resumed == 0
 
+    @pytest.mark.parametrize("copies, levels", [(1, 300), (16, 5)])
+    def test_archives_in_archives_without_end_are_not_looked_into(self, copies, levels, tmp_path):
+        """Of those in an archive only the first level is listed."""
+        data = pack({"a.onnx": b"", "b.onnx": b""}, "zip")
+        for _ in range(levels):
+            data = pack({f"{n}.zip": data for n in range(copies)} | {"c.onnx": b""}, "zip")
+        (tmp_path / "all.zip").write_bytes(data)
+        assert len(find_models([tmp_path / "all.zip"])) <= (copies + 1) ** 2
+
     def test_an_archive_is_listed_once(self, tmp_path, monkeypatch):
         (tmp_path / "in").mkdir()
         archive = self.pack(tmp_path / "in" / "two.tar.gz", "tar.gz")
