@@ -11,6 +11,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError, UsageError
+from testing.archives import pack
 from testing.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
@@ -161,3 +162,13 @@ def test_a_partition_at_a_url_of_this_machine_is_a_folder(tmp_path, bucket):
     assert (tmp_path / "q" / "manifest.json").is_file()
     with pytest.raises(UsageError, match="a partition is a folder of this machine, not at a URL"):
         split.save("memory://models/q")
+
+
+def test_a_model_in_an_archive_at_a_url_is_named(bucket):
+    bucket.pipe_file("/models/zoo.zip", pack({"a/m.onnx": MODEL, "b/m.onnx": MODEL}, "zip"))
+    with pytest.raises(UsageError, match="holds 2 models: name a model in it: zoo.zip:a/m.onnx, "):
+        serde.load("memory://models/zoo.zip")
+    url = "memory://models/zoo.zip:b/m.onnx"
+    report = serde.convert(url, "memory://models/b.onnx")
+    assert report.source == url and [f.path for f in report.provenance.source] == [url]
+    assert len(serde.load(url).nodes) == 1

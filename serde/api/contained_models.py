@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from serde.api.model_names import ARCHIVES, is_ambiguous, select_candidates
+from serde.api.model_names import is_ambiguous, select_candidates
 from serde.api.source_names import leave_out
 from serde.errors import MalformedFile, UsageError
 from serde.io.archive import Archive, is_companion, open_archive
-from serde.io.sniff import may_be_archive, read_head, split_member
+from serde.io.sniff import ARCHIVES, may_be_archive, read_head, split_member
 from serde.ir.budget import within_budget
 from serde.plugins import installed_formats, list_models
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from serde.io.sniff import ARCHIVES
 from serde.plugins import installed_formats
 
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
 GZIP = ".gz"  # behind the ending of any model
 # Endings that files of many kinds have; their content decides.
 AMBIGUOUS = (".json", ".zip", ".model")

@@ -7,7 +7,7 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -21,6 +21,7 @@ HEAD = 1024  # bytes looked at
 NO_FILE = (errno.ENXIO, errno.ENODEV)  # a socket, and a device that is not there
 BLOCK = 512  # bytes that a system counts as one block of a file
 GZIP_MAGIC = b"\x1f\x8b"
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")  # endings
 ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")  # the second of an archive without members
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 
@@ -159,11 +160,21 @@ def may_be_archive(place: object) -> bool:
 def split_member(path: str) -> tuple[str, str]:
     """The archive and the member of ``models.zip:net/model.onnx``, as errors call files in it.
 
-    The path itself, and no member, where there is a file of that path, or no such archive.
+    The path itself, and no member, where there is a file of that path, or no such archive. At a URL
+    the ending tells of one, as of ``https://host/models.zip:net/model.onnx``.
     """
-    at = -1 if os.path.exists(path) else path.find(":")
+    protocol, separator, rest = path.partition("://")
+    if not separator:
+        return (path, "") if os.path.exists(path) else _split(path, 0, _begins_archive)
+    begin = len(protocol) + len(separator) + max(0, rest.find("/"))  # behind a port
+    return _split(path, begin, lambda archive: archive.lower().endswith(ARCHIVES))
+
+
+def _split(path: str, begin: int, is_archive: Callable[[str], bool]) -> tuple[str, str]:
+    """The parts of a path at the first colon behind an archive; ``::`` chains file systems."""
+    at = path.find(":", begin)
     while at >= 0:
-        if path[at + 1 :] and _begins_archive(path[:at]):
+        if path[at + 1 :].lstrip(":") == path[at + 1 :] != "" and is_archive(path[:at]):
             return path[:at], path[at + 1 :]
         at = path.find(":", at + 1)
     return path, ""

@@ -19,7 +19,7 @@ from serde.backends.description import read_backend
 from serde.errors import MalformedFile, SerdeError
 from serde.frontends.wrap import find_function
 from serde.io.arrays import read_npy, read_npz
-from serde.io.sniff import open_regular, read_regular
+from serde.io.sniff import open_regular, read_regular, split_member
 from serde.ir.budget import BYTES, within_budget
 from serde.passes.set_inputs import parse_setting
 from testing.onnx_live import DIGITS
@@ -213,3 +213,12 @@ def test_a_header_that_is_code_is_refused_without_an_address(tmp_path, text):
     with pytest.raises(MalformedFile, match="not an .npy file of an array: ") as error:
         read_npy(tmp_path / "a.npy")
     assert " at 0x" not in str(error.value)
+
+
+@pytest.mark.parametrize("url, member", [
+    ("https://host/m.zip", "net/m.onnx"), ("https://host:80/m.tar.gz", "i.zip:m.onnx"),
+    ("https://h.zip:80/m.onnx", ""), ("memory://m.zip", "m.onnx"), ("s3://b/m.zip", ""),
+    ("zip://a.zip::file:///b.zip", ""), ("s3://b/m.onnx:1", ""),
+])  # fmt: skip
+def test_a_member_of_an_archive_at_a_url(url, member):
+    assert split_member(f"{url}:{member}" if member else url) == (url, member)

@@ -13,13 +13,12 @@ from serde.api.migrate.job import FINAL, STATUSES, Job, Row, row_to_dict
 from serde.api.migrate.own_results import BEGUN, JOURNAL, TABLES
 from serde.api.migrate.sources import list_beginning, stamp_entry, stem_of
 from serde.api.migrate.table import is_table
-from serde.api.model_names import ARCHIVES
 from serde.errors import TargetRefused
 from serde.io.atomic_write import check_target, refuse_other_file
 from serde.io.command_files import stamp_file
 from serde.io.filesystems import is_url, open_filesystem
 from serde.io.named_file import name_path_in_errors
-from serde.io.sniff import open_regular
+from serde.io.sniff import ARCHIVES, open_regular
 
 BEGINNINGS = tuple(f'{{"{field}":' for field in ("source", BEGUN))  # of the lines of all versions
 CONTAINED = "contained"  # the field of archives that are listed

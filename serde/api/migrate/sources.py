@@ -9,7 +9,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, count, islice
 from pathlib import Path
@@ -17,14 +17,7 @@ from typing import Any
 
 from serde.api.contained_models import is_archived, list_archived, list_contained
 from serde.api.migrate.own_results import JOURNAL, OwnResults
-from serde.api.model_names import (
-    ARCHIVES,
-    GZIP,
-    is_ambiguous,
-    is_candidate,
-    list_suffixes,
-    select_candidates,
-)
+from serde.api.model_names import GZIP, is_ambiguous, is_candidate, list_suffixes, select_candidates
 from serde.errors import MalformedFile, SerdeError, UsageError, show_error
 from serde.io.command_files import stamp_file
 from serde.io.filesystems import (
@@ -36,7 +29,7 @@ from serde.io.filesystems import (
     name_copy,
     open_filesystem,
 )
-from serde.io.sniff import read_head, read_regular, split_member
+from serde.io.sniff import ARCHIVES, read_head, read_regular, split_member
 from serde.plugins import Format, format_of, name_other
 
 ListModels = Callable[[str], list[str]]
@@ -98,7 +91,7 @@ def find_models(
     skipped = {} if skipped is None else skipped
     for source in paths:
         if is_url(source):
-            sources_there = _find_remote(source, outside, skipped)
+            sources_there = _find_at_url(source, outside, skipped)
         else:
             sources_there = _find_local(source, outside, skipped, list_models)
         for model in sources_there:
@@ -232,12 +225,10 @@ def _local_models(path: str, root: str, list_models: ListModels) -> Iterator[Mod
 
 
 def _local_model(path: str, root: str) -> ModelSource:
-    """Models in an archive are below a folder of its name."""
     file, member = split_member(path)
-    relative = os.path.join(os.path.relpath(file, root), *filter(None, [member.replace(":", "/")]))
-    file = os.path.abspath(file)
-    path = f"{file}:{member}" if member else file
-    return ModelSource(path, relative, stamp_file(file), tuple(_find_siblings(file)))
+    absolute, relative = os.path.abspath(file), os.path.relpath(file, root)
+    siblings = tuple(_find_siblings(absolute))
+    return _name_member(ModelSource(absolute, relative, stamp_file(absolute), siblings), member)
 
 
 def _find_siblings(path: str) -> Iterator[str]:
@@ -264,6 +255,20 @@ def _list_folder(folder: str, stamp: str) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:
         return []
+
+
+def _find_at_url(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
+    url, member = split_member(source)
+    for model in _find_remote(url, outside, skipped):
+        yield _name_member(model, member)
+
+
+def _name_member(source: ModelSource, member: str) -> ModelSource:
+    """A model in an archive, which is below a folder of the archive's name."""
+    if not member:
+        return source
+    relative = f"{source.relative}/{member.replace(':', '/')}"
+    return replace(source, path=f"{source.path}:{member}", relative=relative)
 
 
 def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
@@ -391,10 +396,12 @@ def fetch_model(source: ModelSource, folder: str) -> str:
     if not source.is_remote:
         return source.path
     os.makedirs(folder)
-    system, path = open_filesystem(source.path)
+    url, member = split_member(source.path)
+    system, path = open_filesystem(url)
     for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
         fetch_file(system, name, os.path.join(folder, name_copy(name)))
-    return os.path.join(folder, name_copy(path))
+    copy = os.path.join(folder, name_copy(path))
+    return f"{copy}:{member}" if member else copy
 
 
 def store_files(folder: str, url: str) -> dict[str, str]:
