@@ -103,7 +103,8 @@ def local_copy(source: Any) -> Iterator[str]:
     Raises:
         UsageError: where there are several models.
     """
-    from serde.api.migrate.sources import fetch_model, find_models
+    from serde.api.migrate.sources import find_models
+    from serde.api.migrate.transfers import fetch_model
     from serde.api.model_names import is_candidate
 
     if not is_remote(source):
@@ -161,7 +162,7 @@ def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any
 @contextmanager
 def open_result(target: str) -> Iterator[tuple[str, list[str]]]:
     """A path to write a result to, which is stored at its URL in the end, and what is stored."""
-    from serde.api.migrate.sources import store_files
+    from serde.api.migrate.transfers import store_files
 
     stored: list[str] = []
     place, _, name = target.rpartition("/")

@@ -174,8 +174,9 @@ def _split(path: str, begin: int, is_archive: Callable[[str], bool]) -> tuple[st
     """The parts of a path at the first colon behind an archive; ``::`` chains file systems."""
     at = path.find(":", begin)
     while at >= 0:
-        if path[at + 1 :].lstrip(":") == path[at + 1 :] != "" and is_archive(path[:at]):
-            return path[:at], path[at + 1 :]
+        archive, member = path[:at], path[at + 1 :]
+        if member and member[0] != ":" and is_archive(archive):
+            return archive, member
         at = path.find(":", at + 1)
     return path, ""
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from serde.api.migrate.sources import ModelSource, fetch_model, list_beginning, stem_of, store_files
+from serde.api.migrate.sources import ModelSource, list_beginning, stem_of
+from serde.api.migrate.transfers import fetch_model, store_files
 from serde.errors import SerdeError, show_error
 from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash, run_child
 from serde.io.command_files import stamp_file

@@ -11,8 +11,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 from serde.api.contained_models import list_contained
 from serde.api.migrate.job import FINAL, STATUSES, Job, Row, row_to_dict
 from serde.api.migrate.own_results import BEGUN, JOURNAL, TABLES
-from serde.api.migrate.sources import list_beginning, stamp_entry, stem_of
+from serde.api.migrate.sources import list_beginning, stem_of
 from serde.api.migrate.table import is_table
+from serde.api.migrate.transfers import stamp_entry
 from serde.errors import TargetRefused
 from serde.io.atomic_write import check_target, refuse_other_file
 from serde.io.command_files import stamp_file

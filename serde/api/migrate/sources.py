@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,18 +17,11 @@ from typing import Any
 
 from serde.api.contained_models import is_archived, list_archived, list_contained
 from serde.api.migrate.own_results import JOURNAL, OwnResults
+from serde.api.migrate.transfers import stamp_entry
 from serde.api.model_names import GZIP, is_ambiguous, is_candidate, list_suffixes, select_candidates
 from serde.errors import MalformedFile, SerdeError, UsageError, show_error
 from serde.io.command_files import stamp_file
-from serde.io.filesystems import (
-    fetch_file,
-    is_url,
-    is_web,
-    list_folder,
-    local_path,
-    name_copy,
-    open_filesystem,
-)
+from serde.io.filesystems import is_url, is_web, list_folder, local_path, open_filesystem
 from serde.io.sniff import ARCHIVES, read_head, read_regular, split_member
 from serde.plugins import Format, format_of, name_other
 
@@ -324,12 +317,6 @@ def _remote_model(system: Any, name: str, root: str, entry: dict[str, Any]) -> M
     return ModelSource(system.unstrip_protocol(name), relative, stamp, urls)
 
 
-def stamp_entry(entry: Mapping[str, Any]) -> str:
-    """What tells a file of fsspec from itself after a change."""
-    marks = (entry.get(key) for key in ("size", "ETag", "etag", "mtime", "LastModified", "created"))
-    return "-".join(str(mark) for mark in marks if mark is not None)
-
-
 def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
     """The files of a folder that a model may need: those that begin like it, or all but models."""
     folder, _, base_name = name.rpartition("/")
@@ -389,33 +376,3 @@ def _fold_name(name: str) -> str:
 def _plan_target(folder: str, name: str) -> str:
     target = os.path.normpath(os.path.join(folder, name))
     return os.path.basename(target) if target.startswith("..") else target
-
-
-def fetch_model(source: ModelSource, folder: str) -> str:
-    """The path of a model on this machine."""
-    if not source.is_remote:
-        return source.path
-    os.makedirs(folder)
-    url, member = split_member(source.path)
-    system, path = open_filesystem(url)
-    for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
-        fetch_file(system, name, os.path.join(folder, name_copy(name)))
-    copy = os.path.join(folder, name_copy(path))
-    return f"{copy}:{member}" if member else copy
-
-
-def store_files(folder: str, url: str) -> dict[str, str]:
-    """Copy what was written to where it belongs; return the stamps of the copies."""
-    system, path = open_filesystem(url)
-    system.makedirs(path, exist_ok=True)
-    stamps = {}
-    for name in sorted(os.listdir(folder)):
-        place, result = f"{path.rstrip('/')}/{name}", f"{url.rstrip('/')}/{name}"
-        try:
-            system.put_file(os.path.join(folder, name), place)
-        except OSError:
-            raise
-        except Exception as error:  # of any driver
-            raise SerdeError(f"{result}: it cannot be written: {show_error(error)}") from error
-        stamps[result] = stamp_entry(system.info(place))
-    return stamps

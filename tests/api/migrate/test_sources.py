@@ -17,7 +17,7 @@ import pytest
 
 from serde.api import convert
 from serde.api.migrate import job, journal, migrate
-from serde.api.migrate.sources import ModelSource, find_models, plan_targets, stamp_entry, stem_of
+from serde.api.migrate.sources import ModelSource, find_models, plan_targets, stem_of
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.io.filesystems import open_filesystem
 from serde.plugins import get_format
@@ -253,15 +253,6 @@ def test_the_stem_of_a_file_is_without_what_tells_its_format(name, stem):
 def test_results_have_the_folders_and_stems_of_their_sources(relatives, targets):
     models = [ModelSource(f"/in/{relative}", relative) for relative in relatives]
     assert [*plan_targets(models, get_format("mxnet")).values()] == targets
-
-
-@pytest.mark.parametrize("entry", [
-    {"size": 3, "mtime": 1.5}, {"size": 3, "ETag": "x"}, {"size": 3, "LastModified": "today"},
-])  # fmt: skip
-def test_a_change_at_a_url_changes_its_stamp(entry):
-    stamp = stamp_entry(entry)
-    assert stamp_entry({**entry, "name": "other", "etag": None}) == stamp
-    assert all(stamp_entry({**entry, key: "new"}) != stamp for key in entry)
 
 
 @pytest.mark.usefixtures("in_this_process")
