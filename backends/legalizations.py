@@ -32,31 +32,41 @@ from serde.version_converter.adapters.resize import (
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 MOST_FACTORS = 16  # of a power that is written factor by factor
+LARGEST_BOUND = 16  # whose share of a rounding, 1e-6, is small beside what it bounds
 
 
 class Expression(NamedTuple):
-    """A way to write ``op`` by operators of ``needs``; ``rule`` gives None where it is none."""
+    """A way to write ``op`` by operators of ``needs``.
+
+    One that ``is_partial`` writes some forms only: ``rule`` gives None for others.
+    """
 
     op: str
     needs: frozenset[str]
     rule: Callable[..., Any]
+    is_partial: bool = False
 
 
 EXPRESSIONS: list[Expression] = []  # in the order in which they are tried
 
 
-def express(op: str, needs: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def express(
+    op: str, needs: str, is_partial: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a way to write an operator."""
 
     def register(rule: Callable[..., Any]) -> Callable[..., Any]:
-        EXPRESSIONS.append(Expression(op, frozenset(needs.split()), rule))
+        EXPRESSIONS.append(Expression(op, frozenset(needs.split()), rule, is_partial))
         return rule
 
     return register
 
 
 def express_lacking(supported: Collection[str]) -> RuleTable:
-    """Rules for the operators that a backend lacks and that others express, in turn too."""
+    """Rules for the operators that a backend lacks and that others express, in turn too.
+
+    Ways whose operators are there in all forms are tried first.
+    """
     available, left = set(supported), [e for e in EXPRESSIONS if e.op not in supported]
     ways: dict[str, list[Expression]] = {}
     while new := [e for e in left if e.needs <= available]:
@@ -65,10 +75,13 @@ def express_lacking(supported: Collection[str]) -> RuleTable:
                 ways.setdefault(expression.op, []).append(expression)
         left = [e for e in left if e not in new]
         available |= ways.keys()
+    whole = _list_whole(supported, ways)
     rules = {
-        op: Rule.of(partial(_take_first, op, [by(e.rule) for e in entered]))
+        op: Rule.of(partial(_take_first, op, [
+            by(e.rule) for e in sorted(entered, key=lambda e: not e.needs <= whole)
+        ]))
         for op, entered in ways.items()
-    }
+    }  # fmt: skip
     return legalization_table("ir → backend").merge(rules)
 
 
@@ -78,6 +91,17 @@ def _list_made_of(expression: Expression, ways: Mapping[str, Sequence[Expression
     while more := {n for op in operators for e in ways.get(op, ()) for n in e.needs} - operators:
         operators |= more
     return operators
+
+
+def _list_whole(supported: Collection[str], ways: Mapping[str, Sequence[Expression]]) -> set[str]:
+    """The operators that a backend has, or that others of these express in all forms."""
+    whole = {*supported}
+    while more := {
+        op for op, entered in ways.items()
+        if any(e.needs <= whole and not e.is_partial for e in entered)
+    } - whole:  # fmt: skip
+        whole |= more
+    return whole
 
 
 def _take_first(op: str, ways: Any, g: Any, *inputs: Any, outputs: int = 1, **attrs: Any) -> Any:
@@ -103,7 +127,7 @@ def split_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
     return product if c is None else g.Add(product, c if beta == 1 else g.Mul(c, beta))
 
 
-@express("MatMul", "Gemm")
+@express("MatMul", "Gemm", is_partial=True)
 def multiply_matrices(g, a, b):
     """A product of two matrices."""
     return g.Gemm(a, b) if a.rank == b.rank == 2 else None
@@ -154,7 +178,7 @@ def slice_parts(g, x, split=None, *, axis, num_outputs=None, outputs=1):
     return parts if outputs > 1 else parts[0]
 
 
-@express("Gather", "Slice Reshape")
+@express("Gather", "Slice Reshape", is_partial=True)
 def slice_element(g, x, indices, *, axis):
     """One element of an axis, at a constant place."""
     if indices.tensor is None or indices.tensor.size != 1 or not x.is_static:
@@ -169,7 +193,7 @@ def mean_of_image(g, x):
     return reduction.global_average(g, x)
 
 
-@express("ReduceMean", "GlobalAveragePool Reshape")
+@express("ReduceMean", "GlobalAveragePool Reshape", is_partial=True)
 def pool_mean(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     """A mean over all axes behind the channels."""
     is_image = axes is not None and axes.tensor is not None and x.rank > 2
@@ -189,7 +213,7 @@ def add_negative(g, x, y):
     return g.Add(x, g.Mul(y, -1.0))
 
 
-@express("Div", "Mul")
+@express("Div", "Mul", is_partial=True)
 def multiply_exactly(g, x, y):
     """A product with the reciprocal of a power of two."""
     if x.type.kind != "f" or not is_power_of_two(y):
@@ -197,7 +221,7 @@ def multiply_exactly(g, x, y):
     return g.Mul(x, g.const(1 / y.array(), x.type))
 
 
-@express("Div", "Mul Add Sub Clip")
+@express("Div", "Mul Add Sub Clip", is_partial=True)
 def multiply_by_reciprocal(g, x, y):
     """A product with the reciprocal of a constant, and what that leaves.
 
@@ -241,7 +265,7 @@ def clip_at_zero(g, x):
     return g.Clip(x, g.const(0, x.type))
 
 
-@express("Max", "Relu")
+@express("Max", "Relu", is_partial=True)
 def cut_at_zero(g, *operands):
     """The larger of an element and 0."""
     zeros = [v.tensor is not None and not v.array().any() for v in operands]
@@ -256,6 +280,22 @@ def cut_at_bounds(g, x, low=None, high=None):
     """The larger of an element and a bound, and the smaller."""
     x = x if low is None else g.Max(x, low)
     return x if high is None else g.Min(x, high)
+
+
+@express("Clip", "Relu Sub", is_partial=True)
+def cut_by_relu(g, x, low=None, high=None):
+    """Small bounds by what is above them: each sum rounds by a share of the bound."""
+    bounds = [v for v in (low, high) if v is not None]
+    if x.type.kind != "f" or any(v.tensor is None or v.tensor.size != 1 for v in bounds):
+        return None
+    if not all(abs(float(v.array().item())) <= LARGEST_BOUND for v in bounds):
+        return None
+    least = low is not None and low.array().any()
+    above = x if low is None else g.Relu(g.Sub(x, low) if least else x)
+    if high is None:
+        return g.Add(above, low) if least else above
+    most = g.Sub(high, low) if least else high
+    return g.Sub(high, g.Relu(g.Sub(most, above)))
 
 
 express("LogSoftmax", "Sub ReduceMax Log ReduceSum Exp")(normalization.log_softmax)
@@ -298,7 +338,7 @@ def slopes_of_negatives(g, x, slope):
     return g.Sub(g.Relu(x), g.Mul(g.Relu(g.Neg(x)), slope))
 
 
-@express("Pow", "Mul")
+@express("Pow", "Mul", is_partial=True)
 def multiply_factors(g, x, y):
     """Integer powers as products."""
     if y.tensor is None or y.tensor.size != 1 or y.rank > x.rank or x.type.kind != "f":
@@ -312,7 +352,7 @@ def multiply_factors(g, x, y):
     return power if exponent > 1 else g.Identity(x)
 
 
-@express("Pow", "Sqrt")
+@express("Pow", "Sqrt", is_partial=True)
 def take_root(g, x, y):
     """The power of a half."""
     is_half = y.tensor is not None and y.tensor.size == 1 and y.array().item() == 0.5
@@ -346,7 +386,7 @@ def reduce_negatives(g, x, axes=None, **form):
     return g.Neg(g.ReduceMax(g.Neg(x), axes, **form))
 
 
-@express("Resize", "ConvTranspose")
+@express("Resize", "ConvTranspose", is_partial=True)
 def repeat_pixels(g, x, *operands, **form):
     """Images whose pixels are repeated: a transposed convolution by ones, which overlap nowhere."""
     ratios, channels = _count_repeats(g, x, operands, **form), x.ranked_shape[1:2]
@@ -365,7 +405,7 @@ def gather_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampli
     return decompose_resize(g, x, roi, scales, sizes, Sampling.of(sampling))
 
 
-@express("Resize", "Concat Reshape")
+@express("Resize", "Concat Reshape", is_partial=True)
 def join_repeated_pixels(g, x, *operands, **form):
     """Elements that are repeated along their axes: copies, joined beside each other."""
     ratios = _count_repeats(g, x, operands, **form)
