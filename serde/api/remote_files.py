@@ -122,7 +122,7 @@ def local_copy(source: Any) -> Iterator[str]:
             if len(models) > 1:
                 names = ", ".join(m.relative for m in models[:4])
                 raise UsageError(f"{url} holds {len(models)} models: name one of them: {names}")
-            with unpack_model(fetch_model(models[0], copies)) as path:
+            with unpack_model(fetch_model(models[0].path, models[0].siblings, copies)) as path:
                 yield path
 
 

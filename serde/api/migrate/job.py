@@ -93,7 +93,7 @@ def run_job(job: Job) -> Row:
 
 
 def _run_in(job: Job, folder: str) -> Row:
-    source = fetch_model(job.source, os.path.join(folder, "source"))
+    source = fetch_model(job.source.path, job.source.siblings, os.path.join(folder, "source"))
     is_remote = is_url(job.target)
     base = os.path.basename(job.target)
     target = os.path.join(folder, "result", base) if is_remote else job.target

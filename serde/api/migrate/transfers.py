@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from serde.errors import SerdeError, show_error
-from serde.io.filesystems import fetch_file, name_copy, open_filesystem
+from serde.io.filesystems import fetch_file, is_url, name_copy, open_filesystem
 from serde.io.sniff import split_member
-
-if TYPE_CHECKING:
-    from serde.api.migrate.sources import ModelSource
 
 
 def stamp_entry(entry: Mapping[str, Any]) -> str:
@@ -20,14 +17,14 @@ def stamp_entry(entry: Mapping[str, Any]) -> str:
     return "-".join(str(mark) for mark in marks if mark is not None)
 
 
-def fetch_model(source: ModelSource, folder: str) -> str:
-    """The path of a model on this machine."""
-    if not source.is_remote:
-        return source.path
+def fetch_model(place: str, siblings: Iterable[str], folder: str) -> str:
+    """The path of a model on this machine; one at a URL is copied, with the files beside it."""
+    if not is_url(place):
+        return place
     os.makedirs(folder)
-    url, member = split_member(source.path)
+    url, member = split_member(place)
     system, path = open_filesystem(url)
-    for name in (path, *(open_filesystem(other)[1] for other in source.siblings)):
+    for name in (path, *(open_filesystem(other)[1] for other in siblings)):
         fetch_file(system, name, os.path.join(folder, name_copy(name)))
     copy = os.path.join(folder, name_copy(path))
     return f"{copy}:{member}" if member else copy

@@ -25,7 +25,8 @@ def test_a_model_is_fetched_with_the_files_beside_it(tmp_path):
     names = {"net.onnx": {"net.onnx", "net.onnx.data"}, "two.zip:net.onnx": {"two.zip"}}
     for name, copies in names.items():
         folder = tmp_path / name.partition(".")[0]
-        path = fetch_model(find_models([f"memory://fetched/{name}"])[0], str(folder))
+        model = find_models([f"memory://fetched/{name}"])[0]
+        path = fetch_model(model.path, model.siblings, str(folder))
         assert path == str(folder / name)
         assert {p.name for p in folder.iterdir()} == copies
     system.rm("/fetched", recursive=True)
