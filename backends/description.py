@@ -24,7 +24,8 @@ from serde.spec import schema
 
 from .constraints import KEYS as OPERATOR_KEYS
 from .constraints import InvalidKey, other_elements, parse_types, type_constraints
-from .legalizations import express_lacking
+from .expressions import express_lacking
+from .legalizations import EXPRESSIONS
 
 DESCRIPTIONS = Path(__file__).with_name("descriptions")
 KEYS = {  # of a file, and what their values are
@@ -201,7 +202,7 @@ class _Reader:
         target = Target(
             tables["name"], tables["opset"], self.supports,
             {op: (*self.lacks.get(op, ()), *shared) for op in self.supports},
-            express_lacking(self.supports),
+            express_lacking(self.supports, EXPRESSIONS),
             control_flow=bool(LOOPS & self.supports.keys()), sequences=False,
             dynamic_shapes=tables.get("dynamic_shapes", True),
         )  # fmt: skip
