@@ -32,18 +32,18 @@ def express_lacking(supported: Collection[str], expressions: Sequence[Expression
 
     They are tried in their order, but first those whose operators are there in all forms.
     """
-    available, left = set(supported), [e for e in expressions if e.op not in supported]
+    available, remaining = set(supported), [e for e in expressions if e.op not in supported]
     ways: dict[str, list[Expression]] = {}
-    while new := [e for e in left if e.needs <= available]:
+    while new := [e for e in remaining if e.needs <= available]:
         for expression in new:
             if expression.op not in _list_made_of(expression, ways):
                 ways.setdefault(expression.op, []).append(expression)
-        left = [e for e in left if e not in new]
+        remaining = [e for e in remaining if e not in new]
         available |= ways.keys()
-    whole = _list_whole(supported, ways)
+    complete = _list_complete(supported, ways)
     rules = {
         op: Rule.of(partial(_take_first, op, [
-            by(e.rule) for e in sorted(entered, key=lambda e: not e.needs <= whole)
+            by(e.rule) for e in sorted(entered, key=lambda e: not e.needs <= complete)
         ]))
         for op, entered in ways.items()
     }  # fmt: skip
@@ -58,15 +58,17 @@ def _list_made_of(expression: Expression, ways: Mapping[str, Sequence[Expression
     return operators
 
 
-def _list_whole(supported: Collection[str], ways: Mapping[str, Sequence[Expression]]) -> set[str]:
+def _list_complete(
+    supported: Collection[str], ways: Mapping[str, Sequence[Expression]]
+) -> set[str]:
     """The operators that a backend has, or that others of these express in all forms."""
-    whole = {*supported}
+    complete = {*supported}
     while more := {
         op for op, entered in ways.items()
-        if any(e.needs <= whole and not e.is_partial for e in entered)
-    } - whole:  # fmt: skip
-        whole |= more
-    return whole
+        if any(e.needs <= complete and not e.is_partial for e in entered)
+    } - complete:  # fmt: skip
+        complete |= more
+    return complete
 
 
 def _take_first(op: str, ways: Any, g: Any, *inputs: Any, outputs: int = 1, **attrs: Any) -> Any:

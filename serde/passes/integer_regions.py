@@ -1,7 +1,7 @@
-"""Linear layers between dequantizations and a quantization, computed of whole numbers in floats.
+"""Linear layers between dequantizations and a quantization, computed of integers in floats.
 
 A target without kernels of integers would round each weight times its scale, and each sum: results
-halfway between two integers fall to either, by the order of the sum. Sums of whole numbers are
+halfway between two integers fall to either, by the order of the sum. Sums of integers are
 exact in float32 below 2**24, in any order. They are multiplied once, as kernels of integers do
 (ONNX Runtime's, XNNPACK's): by the float32 ``x_scale * w_scale / y_scale``.
 """
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 def compute_with_integers(graph: Graph) -> Graph:
-    """Return ``graph`` with the sums of quantized layers as those of whole numbers."""
+    """Return ``graph`` with the sums of quantized layers as those of integers."""
     regions, ends = find_regions(graph), set()
     uses = graph.uses() if regions else {}
     for value, region in regions.items():

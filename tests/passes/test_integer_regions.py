@@ -1,4 +1,4 @@
-"""Sums of quantized layers as whole numbers, beside ONNX Runtime's kernels of integers.
+"""Sums of quantized layers as integers in floats, beside ONNX Runtime's integer kernels.
 
 Two steps of a sum are one of the result: each second sum is halfway between two integers, where
 floats that are near it fall to either side.

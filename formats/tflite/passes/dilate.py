@@ -41,14 +41,14 @@ def dilate(near: Neighbours, node: Node) -> list[Node] | None:
     if any(v is None or v.tensor is None for v in constants):
         return None
     block, pads, joined, crops = (v.array() for v in constants if v is not None)
-    left = pads - crops
-    if len(block) != 2 or (block != joined).any() or (left < 0).any():
+    net_pads = pads - crops
+    if len(block) != 2 or (block != joined).any() or (net_pads < 0).any():
         return None
     x, image = split.inputs[0], split.outputs[0]
     nodes = []
-    if left.any():
+    if net_pads.any():
         padded = Value(image.name, image.dtype)
-        all_pads = np.asarray([(0, 0), *left, (0, 0)], np.int32)
+        all_pads = np.asarray([(0, 0), *net_pads, (0, 0)], np.int32)
         sizes = Value(f"{image.name}_pads", DType.INT32, (4, 2), Tensor.of(all_pads))
         nodes.append(replace(split, op="PAD", inputs=(x, sizes), outputs=(padded,), attrs={}))
         x = padded
