@@ -50,11 +50,12 @@ def decode_files(
     set_inputs: Mapping[str, Any] | None = None, cut_inputs: Sequence[str] | None = None,
 ) -> Graph:  # fmt: skip
     """The graph of a symbol's text and its parameters, see ``decode``."""
-    return decode_symbol(
+    graph = decode_symbol(
         parse_symbol(files.symbol, files.symbol_path), files.params, files.symbol_path,
         ignore_extra, files.searched, match_params or files.is_block, outputs,
         {*(inputs or ()), *(set_inputs or ()), *(cut_inputs or ())},
     )  # fmt: skip
+    return replace(graph, notes=(*files.notes, *graph.notes))
 
 
 def show_version(number: int) -> str:

@@ -9,9 +9,7 @@ nothing is unpacked to disk.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,25 +17,27 @@ from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.archive import TARS, Archive, is_archive, is_companion, open_archive
 from serde.io.atomic_write import is_leftover
 from serde.io.command_files import active_files
-from serde.io.sniff import read_head, read_regular, refuse_missing
+from serde.io.sniff import read_head, refuse_missing
 from serde.ir.budget import active_budget
+from serde.ir.printer import list_first
+from serde.plugins import installed_formats
 
+from .candidates import ANY_EPOCH, SYMBOL, Candidate, base_name, open_file, open_member
 from .magic import identify_beside_model, looks_like_block, looks_like_params, looks_like_symbol
-from .params import Params, parse_params, read_params
+from .params import Params, read_params
 
-EPOCH = re.compile(r"-(\d{4,})\.params$")  # as MXNet writes it
-ANY_EPOCH = re.compile(r"-(\d+)\.params$")  # as others do, where what precedes it is a symbol's
-SYMBOL, BLOCK = "-symbol.json", "-model.json"
+BLOCK = "-model.json"
 PYTORCH = (".pt", ".pth")  # archives that hold no model of MXNet
-MOST_JSON = 1 << 28  # bytes of symbol JSON
 MOST_NESTED = 3  # archives in an archive, one in the other
 MOST_FILES = 10_000  # of a folder that are looked into
+FEW = 3  # names in a note
 
 
 class Files(NamedTuple):
     """A symbol's text, its parameters if any were found, and where they were looked for.
 
     ``is_block`` for what a Gluon block was saved as: its arrays may have names of their own.
+    ``notes`` tell which files were chosen among several.
     """
 
     symbol_path: str
@@ -45,52 +45,13 @@ class Files(NamedTuple):
     params: Params | None
     searched: str = ""
     is_block: bool = False
+    notes: tuple[str, ...] = ()
 
 
 UNSAVED = (
     "holds MXNet parameters, and no MXNet symbol: save the network as well, with export (with "
     "GluonTS by as_symbol_block_predictor), or name its symbol and these parameters"
 )
-
-
-class Candidate(NamedTuple):
-    """A file in a folder or an archive: what errors call it, its start, and ways to read it."""
-
-    name: str
-    head: bytes
-    text: Callable[[], bytes]
-    params: Callable[[], Params]
-
-    @property
-    def prefix(self) -> str:
-        """The name without what tells a symbol from parameters, and one epoch from another."""
-        if self.is_symbol:
-            return self.name.removesuffix(".json").removesuffix("-symbol")
-        return EPOCH.sub("", self.name).removesuffix(".params")
-
-    def belongs_to(self, prefix: str) -> bool:
-        """Whether the name of a parameter file is ``prefix`` and an epoch of any digits, if any."""
-        without = {self.prefix, self.name.removesuffix(".params"), ANY_EPOCH.sub("", self.name)}
-        return prefix in without
-
-    def epoch(self, prefix: str) -> int | None:
-        """The number behind ``prefix`` at the end of a parameter file's name."""
-        match = ANY_EPOCH.search(self.name)
-        if match is None or self.name == f"{prefix}.params":
-            return None
-        is_own = self.name[: match.start()] == prefix
-        return int(match[1]) if is_own or EPOCH.search(self.name) else None
-
-    @property
-    def is_symbol(self) -> bool:
-        """Whether the name or the content says symbol."""
-        known = looks_like_symbol(self.head) or looks_like_block(self.head)
-        return self.name.endswith(SYMBOL) or known
-
-    @property
-    def is_params(self) -> bool:
-        """Whether the name or the content says parameters."""
-        return self.name.endswith(".params") or looks_like_params(self.head)
 
 
 def matches(path: Path) -> bool:
@@ -118,7 +79,7 @@ def _holds_model(archive: Archive, depth: int = 0) -> bool:
     try:
         for name in archive.walk():  # the first of a model tells, before the rest is inflated
             if not is_companion(name):
-                files.append(_candidate(archive, name))
+                files.append(open_member(archive, name))
                 if name.endswith((SYMBOL, ".params")) or files[-1].is_symbol:
                     return True
         inner = _inner_archive(files)
@@ -167,28 +128,26 @@ def _find_in_archive(
     files = _members(archive)
     inner = _inner_archive(files)
     if inner is None or depth == MOST_NESTED:
-        return _pair(_select_single(files, archive.path), files, weights, epoch, archive.path)
+        model = _pair(_select_single(files, archive.path), files, weights, epoch, archive.path)
+        return model._replace(notes=(*model.notes, *_list_passed_over(files, archive.path)))
     data = archive.read(inner.name, active_budget().most_bytes)
     with open_archive(inner.name, inner.head, data) as nested:
         return _find_in_archive(nested, weights, epoch, depth + 1)
 
 
+def _list_passed_over(files: Sequence[Candidate], where: str) -> Iterable[str]:
+    """A note of the models of other formats beside MXNet's in an archive."""
+    others = [f for f in installed_formats() if f.is_read and f.name != "mxnet"]
+    suffixes = tuple(s for f in others for s in f.suffixes if s != ".json")
+    names = [f.name.partition(f"{where}:")[2] or f.name for f in files]
+    models = [name for name in names if name.lower().endswith(suffixes)]
+    if models:
+        shown = list_first(models, FEW)
+        yield f"passed over: {shown}. To convert one, name it: {where}:{models[0]}"
+
+
 def _members(archive: Archive) -> list[Candidate]:
-    return [_candidate(archive, name) for name in archive.names if not is_companion(name)]
-
-
-def _candidate(archive: Archive, name: str) -> Candidate:
-    """A member of an archive."""
-    text, params = partial(archive.read, name, MOST_JSON), partial(_read_member, archive, name)
-    return Candidate(name, archive.head(name), text, params)
-
-
-def _read_member(archive: Archive, name: str) -> Params:
-    """The parameters in an archive: where they are if they lie there as they are."""
-    span = archive.span(name)
-    return parse_params(archive.read(name), name) if span is None else (
-        read_params(archive.path, name, *span)
-    )  # fmt: skip
+    return [open_member(archive, name) for name in archive.names if not is_companion(name)]
 
 
 def _inner_archive(files: Sequence[Candidate]) -> Candidate | None:
@@ -210,17 +169,17 @@ def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
     folder = symbol.parent
     if not folder.is_dir():
         return
-    prefix, written = _file(symbol, b"").prefix, _base_name(params_path(str(symbol), epoch))
+    prefix, written = open_file(symbol, b"").prefix, base_name(params_path(str(symbol), epoch))
     later = {
-        number: _base_name(f.name)
-        for f in (_file(p, b"") for p in sorted(folder.glob("*.params")) if p.is_file())
-        if f.belongs_to(prefix) and _base_name(f.name) != written
+        number: base_name(f.name)
+        for f in (open_file(p, b"") for p in sorted(folder.glob("*.params")) if p.is_file())
+        if f.belongs_to(prefix) and base_name(f.name) != written
         if (number := f.epoch(prefix)) is not None and number >= epoch
     }
     if not later:
         return
     last = max(later)
-    is_replaced = later[last] == _base_name(params_path(str(symbol), last))
+    is_replaced = later[last] == base_name(params_path(str(symbol), last))
     raise TargetRefused(
         f"{folder / later[last]} lies beside {symbol.name}, and would be loaded instead of "
         f"{written}, as the last epoch counts. Write to another name, move it away, "
@@ -250,8 +209,8 @@ def _symbol_named(path: Path) -> Candidate:
         refuse_missing(path)
         if not path.is_file():
             raise MalformedFile(path, "not a regular file")
-        return _file(path)
-    return _file(sibling)
+        return open_file(path)
+    return open_file(sibling)
 
 
 def _symbol_of(params: Candidate, path: Path) -> Candidate:
@@ -265,13 +224,7 @@ def _symbol_of(params: Candidate, path: Path) -> Candidate:
             path, f"a parameter file, and its symbol is not at {sibling}: name the symbol, and "
             "this as its parameters"
         )  # fmt: skip
-    return _file(sibling)
-
-
-def _file(path: Path, head: bytes | None = None) -> Candidate:
-    name = str(path)
-    head = read_head(path) if head is None else head
-    return Candidate(name, head, partial(_text, path), partial(read_params, name))
+    return open_file(sibling)
 
 
 def _files(folder: Path, heads: bool = True) -> list[Candidate]:
@@ -280,11 +233,7 @@ def _files(folder: Path, heads: bool = True) -> list[Candidate]:
     paths = sorted(filter(Path.is_file, names))
     if heads and len(paths) > MOST_FILES:
         raise UsageError(f"{folder} holds {len(paths)} files: name the symbol among them")
-    return [_file(p, None if heads else b"") for p in paths]
-
-
-def _text(path: Path) -> bytes:
-    return read_regular(path, MOST_JSON)
+    return [open_file(p, None if heads else b"") for p in paths]
 
 
 def _select_single(files: Sequence[Candidate], where: str) -> Candidate:
@@ -317,11 +266,17 @@ def _pair(
         matching = params
         if len({f.prefix for f in matching}) > 1:
             raise _make_choice_error(matching, f"{where} holds several parameter files")
-    chosen = _epoch(matching, epoch, symbol)
+    numbered = _number_epochs(matching, symbol)
+    chosen = _choose_epoch(matching, numbered, epoch, symbol)
     if chosen is not None:
-        return _read_symbol(symbol, chosen.params())
+        model = _read_symbol(symbol, chosen.params())
+        if epoch is not None or len(numbered) < 2:
+            return model
+        epochs = f"epoch {max(numbered)}, the last of {len(numbered)}"
+        note = f"parameters: {base_name(chosen.name)}, {epochs}; --epoch reads those of another"
+        return model._replace(notes=(note,))
     active_files().absent.add(f"{symbol.prefix}-0000.params")
-    searched = f"{_base_name(symbol.prefix)}-0000.params or the like in {where}"
+    searched = f"{base_name(symbol.prefix)}-0000.params or the like in {where}"
     return _read_symbol(symbol, None, searched)
 
 
@@ -344,11 +299,20 @@ def _read_symbol(symbol: Candidate, params: Params | None, searched: str = "") -
     return Files(symbol.name, block.symbol, named or params, searched, is_block=True)
 
 
-def _epoch(files: Sequence[Candidate], epoch: int | None, symbol: Candidate) -> Candidate | None:
+def _number_epochs(files: Iterable[Candidate], symbol: Candidate) -> dict[int, list[Candidate]]:
+    """The parameter files of a symbol by their epochs."""
     numbered: dict[int, list[Candidate]] = {}
     for f in files:
         if (number := f.epoch(symbol.prefix)) is not None:
             numbered.setdefault(number, []).append(f)
+    return numbered
+
+
+def _choose_epoch(
+    files: Sequence[Candidate], numbered: Mapping[int, list[Candidate]], epoch: int | None,
+    symbol: Candidate,
+) -> Candidate | None:  # fmt: skip
+    """The file of an epoch, by default of the last; where none has a number, the first."""
     if epoch is not None and epoch not in numbered:
         known = ", ".join(map(str, sorted(numbered))) or "none"
         raise UsageError(f"{symbol.name} has no parameters of epoch {epoch}; there are: {known}")
@@ -369,10 +333,5 @@ def _make_choice_error(files: Sequence[Candidate], reason: str) -> UsageError:
     return UsageError(f"{reason}: {_format_names(files)}; name one")
 
 
-def _base_name(name: str) -> str:
-    """A name without the folder or archive it lies in."""
-    return re.split(r"[/\\:]", name)[-1]
-
-
 def _format_names(files: Iterable[Candidate]) -> str:
-    return ", ".join(_base_name(f.name) for f in files)
+    return ", ".join(base_name(f.name) for f in files)
