@@ -18,6 +18,7 @@ from .functionalize import Functionalizer
 from .io.archive import AGAIN, Archive, open_archive
 from .io.weights import CONSTANTS, DTYPES, WEIGHTS, find_model, read_weights
 from .operands import Operand, symbol_text
+from .strides import BY_STRIDES, Layout
 
 MAJOR = 8  # of the schema; PyTorch raises it where files of before cannot be read
 # What PyTorch's exporter to ONNX calls what it writes of a node, and of the arrays of a program.
@@ -71,12 +72,7 @@ class GraphReader:
         self.metas: Mapping[str, Any] = json_["tensor_values"]
         self.inputs: list[Value] = []
         self.labels: set[str] = set()  # of outputs, which no other value is called
-        self.state = Functionalizer(self._strides)
-
-    def _strides(self, name: str) -> tuple[Sequence[Any], Sequence[Any]]:
-        """The sizes and strides of a tensor, as far as they are numbers."""
-        meta = self.metas[name]
-        return tuple([[d.get("as_int") for d in meta[key]] for key in ("sizes", "strides")])  # type: ignore[return-value]
+        self.state = Functionalizer(lambda name: Layout.of(self.metas[name]))
 
     def read_body(self, name: str) -> Graph:
         """The graph that an operator takes, called ``name``."""
@@ -130,6 +126,8 @@ class GraphReader:
             return
         outputs = [(s, a) for out in node["outputs"] for s, a in _flatten_outputs(out)]
         source = (_find_source(node, op),)
+        if op in BY_STRIDES:
+            node = {**node, "inputs": self._read_as_stored(op, node)}
         inputs: list[Value | None] = []
         attrs = {_text(a["name"]) or str(at): self._argument(a["arg"], inputs)
                  for at, a in enumerate(node["inputs"])}  # fmt: skip
@@ -144,6 +142,18 @@ class GraphReader:
         read = [(a["name"], _tensor_name(a["arg"])) for a in node["inputs"]]
         result = Node(op, tuple(inputs), tuple(values), attrs, "aten", source[0].name, source)
         self.state.add(result, read, names)
+
+    def _read_as_stored(self, op: str, node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Arguments of an operator that reads places in memory, counted from the first element."""
+        operand, *others = node["inputs"]
+        stored = f"{_text(node['name'])}.stored"
+        start = self.state.enter_stored(_name_of(operand["arg"]["as_tensor"]), stored, op)
+        arguments = [{**operand, "arg": {"as_tensor": {"name": stored}}}]
+        for argument in others:
+            is_offset = argument["name"] == "storage_offset" and "as_int" in argument["arg"]
+            moved = {"as_int": argument["arg"]["as_int"] - start} if is_offset else argument["arg"]
+            arguments.append({**argument, "arg": moved})
+        return arguments
 
     def _argument(self, arg: Mapping[str, Any], inputs: list[Value | None]) -> Any:
         """An argument as an attribute, in which operands stand for values."""

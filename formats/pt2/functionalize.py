@@ -16,6 +16,7 @@ from serde.errors import ConversionError
 from serde.ir.graph import Node, Source, Value
 
 from .operands import Operand
+from .strides import Layout
 
 VIEWS = frozenset(
     "view select.int slice.Tensor transpose.int permute unsqueeze squeeze squeeze.dim squeeze.dims"
@@ -69,7 +70,7 @@ class _Cell:
 class Functionalizer:
     """Collects nodes, none of which changes an operand."""
 
-    def __init__(self, layout: Callable[[str], tuple[Sequence[Any], Sequence[Any]]]) -> None:
+    def __init__(self, layout: Callable[[str], Layout]) -> None:
         self.layout = layout
         self.nodes: list[Node] = []
         self.cells: dict[str, _Cell] = {}
@@ -98,6 +99,27 @@ class Functionalizer:
         self.nodes.append(replace(node, inputs=(base, *node.inputs[1:]), outputs=outputs))
         cell.value, cell.version = outputs[cell.place], version
         return cell.value
+
+    def enter_stored(self, name: str, stored: str, op: str) -> int:
+        """Let ``stored`` be a tensor with its axes as its elements lie in memory.
+
+        Returns the place of the first.
+
+        Raises:
+            ConversionError: where other elements lie between them.
+        """
+        layout = self.layout(name)
+        order = layout.sort_axes()
+        if order is None or layout.start is None:
+            raise ConversionError(
+                f"{op} of {name!r}, of which the elements do not lie side by side in memory: call "
+                "contiguous() on it, and give the strides of that"
+            )
+        value, attrs = self.read(name), {"self": Operand(0, False), "dims": tuple(order)}
+        shape = None if value.shape is None else tuple(value.shape[axis] for axis in order)
+        result = Value(stored, value.dtype, shape)
+        self.add(Node("permute", (value,), (result,), attrs, "aten"), [("self", name)], [stored])
+        return layout.start
 
     def _version(self, name: str) -> int:
         cell = self.cells[name]
@@ -142,14 +164,14 @@ class Functionalizer:
         if op not in MAY_VIEW:
             return None
         old, new = self.cells[base].value, self.cells[name].value
-        is_packed = _is_packed(*self.layout(base))
+        is_base_packed = self.layout(base).is_packed
         if op.startswith(("to.", "type_as")):
             is_copied = old.dtype is not new.dtype or node.attrs.get("copy") is True
-            return None if is_copied else bool(is_packed)
-        is_result_packed = _is_packed(*self.layout(name))
+            return None if is_copied else bool(is_base_packed)
+        is_result_packed = self.layout(name).is_packed
         if is_result_packed is False:
             return True  # copies lie in order
-        return None if is_result_packed and is_packed is False else bool(is_packed)
+        return None if is_result_packed and is_base_packed is False else bool(is_base_packed)
 
     def _add_inplace(self, node: Node, name: str, names: Sequence[str]) -> None:
         stem, dot, overload = node.op.partition(".")
@@ -281,18 +303,3 @@ def _training_writes(node: Node, arguments: Mapping[str, str | None]) -> list[st
         return []
     names = [arguments.get("running_mean"), arguments.get("running_var")]
     return [n for n in names if n is not None]
-
-
-def _is_packed(sizes: Sequence[Any], strides: Sequence[Any]) -> bool | None:
-    """Whether elements lie in order, without gaps; None where a stride is no number.
-
-    Strides behind a size by name are taken for those of elements in order.
-    """
-    expected: int | None = 1
-    is_known = True
-    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        if size != 1 and None not in (expected, stride) and stride != expected:
-            return False
-        is_known = is_known and (size == 1 or expected is None or stride is not None)
-        expected = None if size is None or expected is None else expected * size
-    return True if is_known else None

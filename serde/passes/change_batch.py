@@ -20,6 +20,7 @@ from serde.ir.replace_uses import replace_values
 from serde.passes.batch.coordinates import rules
 from serde.passes.batch.request import find_batch_axes, read_request
 from serde.passes.dce import drop_dead
+from serde.passes.drop_neutral import drop_neutral
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
@@ -68,7 +69,7 @@ def find_places(graph: Graph, batch: Any) -> Analysis:
     typed = check_sizes(graph, is_typed=True)
     if not rules.rules.keys().isdisjoint(typed.operators()):
         typed = rules.rewrite(typed, OnnxBuilder(graph.name))
-    folded = drop_dead(typed)
+    folded = drop_dead(drop_neutral(typed))
     old, axes, outputs = find_batch_axes(folded, read_request(batch))
     assert isinstance(old, int)
     return Analysis(folded, old, axes, outputs).run()

@@ -1,6 +1,7 @@
-"""Sums with zero, products with one, and reductions over axes of one element.
+"""Sums with zero, products with one, reductions over axes of one element, and orderly look-ups.
 
-A reduction that drops the axes becomes a Squeeze. A sum with zero makes 0 of -0, which ONNX
+A reduction that drops the axes becomes a Squeeze, and a look-up of all elements of an axis in their
+order, as exporters write a view, a Reshape. A sum with zero makes 0 of -0, which ONNX
 Runtime, dropping the sum itself, does not either.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from serde.ir.constants import make_integers
+from serde.ir.geometry import axis_of
 from serde.ir.graph import Node, Shape, Value
 from serde.passes.merge_reductions import find_reduced_axes
 from serde.passes.optional import optional
@@ -43,6 +46,29 @@ def drop_term(near: Neighbours, node: Node) -> Value | None:
         if (term.array() == NEUTRAL[node.op]).all():
             return x
     return None
+
+
+@patterns("Gather")
+def drop_gather(near: Neighbours, node: Node) -> Node | Value | None:
+    """The operand of a look-up of all that is along an axis, in order.
+
+    Not of one element: where that is of a batch, the first sample may be meant.
+    """
+    x, at = node.inputs
+    if x is None or x.shape is None or x.tensor is not None or at is None or at.tensor is None:
+        return None
+    size, result = x.ranked_shape[axis_of(node.attrs.get("axis", 0), x.rank)], node.outputs[0]
+    if not isinstance(size, int) or not 1 < size == at.tensor.size <= MOST:
+        return None
+    if (at.array().ravel() % size != range(size)).any():
+        return None
+    if len(at.static_shape) == 1:
+        return x
+    shape = [d if isinstance(d, int) else -1 for d in result.shape or ()]
+    if result.shape is None or 0 in shape or shape.count(-1) > 1:
+        return None
+    inputs = (x, make_integers(f"{result.name}/shape", shape))
+    return replace(node, op="Reshape", inputs=inputs, attrs={"allowzero": 0})
 
 
 def _keeps_shape(shape: Shape, other: Shape) -> bool:

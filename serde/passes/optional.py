@@ -17,7 +17,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "share_constants": "equal constants become one",
         "merge_repeats": "nodes that compute the same become one",
         "flatten_concats": "Concats of Concats along one axis become one",
-        "drop_neutral": "sums with 0, products with 1 and reductions over axes of 1 go",
+        "drop_neutral": "sums with 0, products with 1, reductions over axes of 1 and the like go",
         "sink_reversals": "reversals of image axes move until two cancel",
         "fold_bias": "a sum with a constant for each channel becomes the bias of a convolution",
         "fold_pads": "a Pad of zeros becomes the pads of a convolution",

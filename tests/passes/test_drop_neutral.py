@@ -1,4 +1,4 @@
-"""Sums with zero, products with one, and reductions over axes of one element."""
+"""Sums with zero, products with one, reductions of one element, and orderly look-ups."""
 
 from __future__ import annotations
 
@@ -53,6 +53,19 @@ CASES = {
     "a list of zeros that makes more of it": (
         "(float[2,1] x) => (float[2,3] y)",
         "z = Constant<value_floats = [0.0, 0.0, 0.0]>() a = Add(x, z) y = Relu(a)", "Add Relu",
+    ),
+    "look-ups of all in order": (
+        "(float[N,3] x) => (float[N,3] y, float[N,3,1] z)",
+        "i = Constant<value_ints = [0, 1, -1]>() a = Gather<axis = -1>(x, i) y = Relu(a) "
+        "s = Constant<value_ints = [3, 1]>() j = Reshape(i, s) b = Gather<axis = 1>(x, j) "
+        "z = Neg(b)",
+        "Reshape Relu Neg",
+    ),
+    "look-ups of some, and in another order": (
+        "(float[3] x) => (float[3] y, float[2] z)",
+        "i = Constant<value_ints = [0, 2, 1]>() j = Constant<value_ints = [0, 1]>() "
+        "y = Gather(x, i) z = Gather(x, j)",
+        "Gather Gather",
     ),
     "zeros among others": (
         "(float[2,3] x) => (float[2,3] y)",

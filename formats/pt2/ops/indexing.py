@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from serde.errors import require
@@ -12,6 +14,7 @@ from serde.spec.expressions import END
 
 from ..promotion import as_type
 from ..rules import reads
+from ..strides import Layout
 
 REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
@@ -317,14 +320,22 @@ def read_diagonal_scatter(g, x, source, offset, a, b):
 
 @reads("as_strided", "as_strided_copy")
 def read_as_strided(g, x, sizes, strides, offset):
-    """Of a tensor whose elements lie in order."""
-    known = all(isinstance(n, int) for n in (*sizes, *strides, offset or 0))
-    require(known and x.is_static, "as_strided of unknown sizes: fix them when exporting")
+    """Of a tensor with its axes as its elements lie: the reader turns it."""
+    numbers = [[n if isinstance(n, int) else None for n in of] for of in (sizes, strides)]
+    is_static = x.is_static and not any(None in of for of in numbers)
+    is_whole = not is_static or math.prod(sizes) == math.prod(x.static_shape)
+    if is_whole and offset in (0, None) and Layout(*numbers, 0).is_in_order:
+        return g.Reshape(x, g.shape_from(sizes), allowzero=int(0 in numbers[0]))
+    require(is_static and isinstance(offset or 0, int),
+            "as_strided of unknown sizes: fix them when exporting")  # fmt: skip
     places = full(sizes, offset or 0, np.int64)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         shape = [1] * len(sizes)
         shape[axis] = size
         places = places + (arange(size) * stride).reshape(shape)
+    is_inside = not places.size or (places.min() >= 0 and places.max() < math.prod(x.static_shape))
+    require(is_inside, "as_strided of elements that its tensor does not have: take the tensor "
+            "that has them")  # fmt: skip
     return g.Gather(g.Reshape(x, [-1]), g.const(places), axis=0)
 
 
