@@ -119,6 +119,7 @@ GROUPS = {  # signatures, and the operators that have them
     "Tensor self, Tensor target, Tensor weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0": "cross_entropy_loss",
     "Tensor self, int dim": "cummax cummin logcumsumexp squeeze.dim sym_size.int sym_stride.int unsqueeze",
     "Tensor y, number dx=1, int dim=-1": "cumulative_trapezoid.dx trapezoid.dx",
+    "Tensor y, Tensor x, int dim=-1": "cumulative_trapezoid.x trapezoid.x trapz.x",
     "Tensor self, int diagonal=0": "diag tril triu",
     "Tensor self, int offset=0, int dim1=-2, int dim2=-1": "diag_embed",
     "Tensor self, int offset=0": "diagflat",

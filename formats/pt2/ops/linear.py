@@ -11,7 +11,7 @@ from serde.errors import require
 from serde.ir import arrays
 from serde.ir.graph import DType
 
-from ..promotion import as_type
+from ..promotion import as_type, promote, promote_to_float
 from ..rules import reads
 
 
@@ -120,7 +120,8 @@ def _einsum(g, equation, xs):
 
 @reads("outer", "ger")
 def read_outer(g, a, b):
-    return g.Mul(g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0]))
+    a, b = promote(g, g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0]))
+    return g.And(a, b) if a.type is DType.BOOL else g.Mul(a, b)
 
 
 @reads("scaled_dot_product_attention")
@@ -161,6 +162,7 @@ def read_cdist(g, a, b, p, compute_mode=None):
 
 @reads("pairwise_distance")
 def read_pairwise_distance(g, a, b, p, eps, keepdim):
+    a, b = promote_to_float(g, a, b)
     distance = p_norm(g, g.Abs(g.Add(g.Sub(a, b), as_type(g, eps, a.type))), p, -1)
     return g.Unsqueeze(distance, [-1]) if keepdim else distance
 

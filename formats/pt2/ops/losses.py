@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.errors import require
 
-from ..promotion import as_type
+from ..promotion import as_type, promote
 from ..rules import reads
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -20,25 +20,27 @@ def combine(g, losses, reduction):
 
 @reads("mse_loss")
 def read_squares(g, x, target, reduction):
-    difference = g.Sub(x, target)
+    difference = g.Sub(*promote(g, x, target))
     return combine(g, g.Mul(difference, difference), reduction)
 
 
 @reads("l1_loss")
 def read_differences(g, x, target, reduction):
-    return combine(g, g.Abs(g.Sub(x, target)), reduction)
+    return combine(g, g.Abs(g.Sub(*promote(g, x, target))), reduction)
 
 
 @reads("huber_loss")
 def read_huber(g, x, target, reduction, delta):
-    """Squares of small differences, and multiples of large ones."""
-    return combine(g, round_corner(g, x, target, delta), reduction)
+    """Squares of small differences, and multiples of large ones; of the type of the first."""
+    losses = round_corner(g, *promote(g, x, target), delta)
+    return g.cast(combine(g, losses, reduction), x.type)
 
 
 @reads("smooth_l1_loss")
 def read_smooth(g, x, target, reduction, beta):
     if beta == 0:
         return read_differences(g, x, target, reduction)
+    x, target = promote(g, x, target)
     losses = round_corner(g, x, target, beta)
     return combine(g, g.Div(losses, as_type(g, beta, x.type)), reduction)
 

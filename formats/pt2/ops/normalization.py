@@ -8,7 +8,7 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import DType
 from serde.spec.schema import ELEMENT_CODES
 
-from ..promotion import as_type, promote
+from ..promotion import as_type, promote, promote_to_float
 from ..rules import reads
 from .reduction import variance
 
@@ -168,7 +168,7 @@ def read_weight_norm(g, v, magnitude, dim):
 
 @reads("cosine_similarity")
 def read_cosine_similarity(g, a, b, dim, eps):
-    dim = dim % a.rank
+    dim, (a, b) = dim % a.rank, promote_to_float(g, a, b)
     norms = [g.Max(g.ReduceL2(x, [dim], keepdims=1), as_type(g, eps, x.type)) for x in (a, b)]
     a, b = (g.Div(x, n) for x, n in zip((a, b), norms, strict=True))
     return g.ReduceSum(g.Mul(a, b), [dim], keepdims=0)

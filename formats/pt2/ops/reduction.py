@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType
 
-from ..promotion import as_type, promote
+from ..promotion import as_type, promote, promote_to_float
 from ..rules import reads
 from .linear import p_norm
 
@@ -184,6 +184,7 @@ def read_var_mean_dim(root, g, x, dims, unbiased, keepdim):
 
 @reads.for_each({"logsumexp": "LogSumExp", "special_logsumexp": "LogSumExp"})
 def read_logsumexp(op, g, x, dims, keepdim):
+    (x,) = promote_to_float(g, x)
     return reduce(g, op, x, dims, keepdim)
 
 
@@ -231,7 +232,7 @@ def read_matrix_norm(g, x, order="fro", dims=(-2, -1), keepdim=False, *, dtype=N
 
 @reads("dist")
 def read_distance(g, x, y, p):
-    return p_norm(g, g.Abs(g.Reshape(g.Sub(x, y), [-1])), p, 0)
+    return p_norm(g, g.Abs(g.Reshape(g.Sub(*promote(g, x, y)), [-1])), p, 0)
 
 
 @reads("renorm")

@@ -75,14 +75,39 @@ def read_trapezoid(_, g, x, dx, dim):
     return g.ReduceSum(areas(g, x, dx, dim), [axis_of(dim, x.rank)], keepdims=0)
 
 
+@reads("trapezoid.x", "trapz.x")
+def read_trapezoid_at(g, y, x, dim):
+    """The area below a line through points."""
+    return g.ReduceSum(areas_between(g, y, x, dim), [axis_of(dim, y.rank)], keepdims=0)
+
+
 @reads("cumulative_trapezoid.dx")
 def read_cumulative_trapezoid(g, x, dx, dim):
     return g.CumSum(areas(g, x, dx, dim), g.const(axis_of(dim, x.rank), DType.INT64))
 
 
+@reads("cumulative_trapezoid.x")
+def read_cumulative_trapezoid_at(g, y, x, dim):
+    axis = g.const(axis_of(dim, y.rank), DType.INT64)
+    return g.CumSum(areas_between(g, y, x, dim), axis)
+
+
 def areas(g, x, dx, dim):
     (x,) = promote_to_float(g, x)
-    axis = axis_of(dim, x.rank)
-    pairs = g.Add(g.slice_axis(x, axis, 1, END), g.slice_axis(x, axis, 0, -1))
     require(math.isfinite(dx), f"dx={dx}: give a number")
-    return g.Mul(pairs, as_type(g, dx / 2, x.type))
+    return g.Mul(add_neighbors(g, x, axis_of(dim, x.rank)), as_type(g, dx / 2, x.type))
+
+
+def areas_between(g, y, x, dim):
+    """Below a line, where its points are; these may be given once for all lines."""
+    axis = axis_of(dim, y.rank)
+    y, x = promote_to_float(g, y, x)
+    if x.rank == 1:
+        x = g.Unsqueeze(x, [a for a in range(y.rank) if a != axis])
+    at = axis - y.rank + x.rank
+    steps = g.Sub(g.slice_axis(x, at, 1, END), g.slice_axis(x, at, 0, -1))
+    return g.Div(g.Mul(add_neighbors(g, y, axis), steps), as_type(g, 2.0, y.type))
+
+
+def add_neighbors(g, x, axis):
+    return g.Add(g.slice_axis(x, axis, 1, END), g.slice_axis(x, axis, 0, -1))

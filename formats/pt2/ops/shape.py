@@ -126,10 +126,9 @@ def read_repeated_places(g, counts):
 
 @reads("broadcast_tensors")
 def read_broadcast_tensors(g, xs):
-    shape = g.Shape(xs[0])
-    total = xs[0]
+    total = g.full_like(xs[0], 0, DType.INT64)
     for x in xs[1:]:
-        total = g.Add(g.full_like(total, 0), g.full_like(x, 0, total.type))
+        total = g.Add(total, g.full_like(x, 0, DType.INT64))
     shape = g.Shape(total)
     return tuple(g.Expand(x, shape) for x in xs)
 

@@ -71,6 +71,14 @@ def read_trunc(g, x):
     return g.Where(g.Less(x, 0.0), g.Ceil(x), g.Floor(x))
 
 
+@reads("angle")
+def read_angle_of_real(g, x):
+    """Pi for what is less than zero."""
+    (x,) = promote_to_float(g, x)
+    others = g.Where(g.IsNaN(x), x, as_type(g, 0.0, x.type))
+    return g.Where(g.Less(x, 0.0), as_type(g, math.pi, x.type), others)
+
+
 @reads("frac")
 def read_frac(g, x):
     return g.Sub(x, read_trunc(g, x))
