@@ -10,6 +10,7 @@ from serde.legalize.convert import require_legal, without_functions
 from serde.legalize.target import Target
 from serde.passes.dce import drop_dead
 from serde.passes.fold_batchnorm import fold_batchnorm
+from serde.passes.group_norms import merge_group_norms
 from serde.passes.layout.ends import turn_ends
 from serde.passes.layout.place import place
 from serde.passes.same_pads import settle_same_pads
@@ -77,7 +78,7 @@ def from_ir(
 
 def lower(graph: Graph, target: Target, unsigned: bool = True) -> Graph:
     """Rewrite an IR graph into the operators of a target, with layers of uint8 or without."""
-    folded = fold_batchnorm(settle_same_pads(mark_kept_boxes(graph)))
+    folded = fold_batchnorm(merge_group_norms(settle_same_pads(mark_kept_boxes(graph))))
     legal = require_legal(legalize_for_tflite(folded, target), target)
     placed = place(legal, IMAGES)
     return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))), unsigned)

@@ -150,6 +150,36 @@ def test_a_size_by_name_may_be_the_one_that_is_repeated(worker, tmp_path: Path) 
                 np.testing.assert_array_equal(actual, right)
 
 
+GROUPS = {  # sizes of an image, groups, and operators
+    "two groups": ("4,5,6", 2, 14), "one group": ("4,5,6", 1, 12),
+    "groups of one": ("4,5,6", 4, 12), "a line": ("4,7", 2, 16),
+}  # fmt: skip
+
+
+@needs_litert
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_are_normalized_with_channels_last(name: str, worker, tmp_path: Path) -> None:
+    size, groups, most = GROUPS[name]
+    rank, ones = size.count(",") + 2, ",1" * size.count(",")
+    factors, summands = (", ".join([v] * groups) for v in ("1", "0"))
+    graph = ir_of(f"""g (float[N,{size}] x) => (float[N,{size}] y)
+        <int64[3] split = {{0,{groups},-1}}, int64[{rank}] shape = {{0,{size}}},
+        int64[{rank}] k = {{4,4{ones}}}, float[4{ones}] f = {{1, 2, 3, 4}},
+        float[{groups}] one = {{{factors}}}, float[{groups}] zero = {{{summands}}}> {{
+        w = ConstantOfShape<value = float[1] {{0.25}}>(k) c = Conv(x, w) d = Mul(c, f)
+        r = Reshape(d, split) n = InstanceNormalization(r, one, zero) e = Reshape(n, shape)
+        y = Mul(e, f) }}""")
+    serde.save(graph, tmp_path / "m.tflite")
+    counted = Counter(node.op for node in from_ir(graph).nodes)
+    assert counted["TRANSPOSE"] <= 2 and counted.total() <= most
+    for batch in (2, 3):
+        x = np.random.default_rng(batch).standard_normal((batch, *map(int, size.split(","))))
+        feeds = {"x": x.astype(np.float32)}
+        (expected,) = run_onnx(graph, feeds)
+        for (got,) in run_both(worker, tmp_path / "m.tflite", [feeds["x"]]):
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
 def test_blocks_take_their_order_from_the_convolution() -> None:
     shapes = "float[1,3,4,4] x, float[8,3,1,1] w"
     graph = ir_of(

@@ -12,6 +12,7 @@ from serde.errors import require
 from serde.ir.dim_expr import add, combine
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Shape, Value
+from serde.passes.layout.place import to_first, to_last
 from serde.version_converter.adapters.indexing import extreme_value
 
 from ..target import TfliteBuilder, is_weight, legalizations, padded_shape, writes
@@ -229,12 +230,48 @@ def legalize_instance_norm(g, x: Value, scale: Value, b: Value, *, epsilon: floa
     if x.rank > 4:
         y = g.InstanceNormalization(g.Reshape(x, [0, 0, -1]), scale, b, epsilon=epsilon)
         return g.reshape(y, [*g.sizes_of(x)])
-    axes = list(range(2, x.rank))
+    return scale_channels(g, standardize(g, x, list(range(2, x.rank)), epsilon), scale, b)
+
+
+@legalizations("GroupNormalization")
+def legalize_group_norm(
+    g, x: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float, stash_type: int
+):
+    """A difference and a quotient by sample and group, with channels last where these are split.
+
+    So no axis but those of channels and places is of another size.
+    """
+    count, channels, sizes = num_groups, x.ranked_shape[1], g.sizes_of(x)[2:]
+    if x.rank not in (3, 4) or x.dtype is not DType.FLOAT32 or not isinstance(channels, int):
+        form = {"num_groups": count, "epsilon": epsilon, "stash_type": stash_type}
+        return g.decompose("GroupNormalization", 21, x, scale, bias, **form)
+    if count == 1 or count == channels:
+        axes = list(range(1 if count == 1 else 2, x.rank))
+        return scale_channels(g, standardize(g, x, axes, epsilon), scale, bias)
+    last = g.Transpose(x, perm=to_last(x.rank))
+    groups = g.Reshape(last, [0, -1, count, channels // count])
+    normal = g.reshape(standardize(g, groups, [1, 3], epsilon), [0, *sizes, channels])
+    return scale_channels(g, g.Transpose(normal, perm=to_first(x.rank)), scale, bias)
+
+
+def standardize(g, x: Value, axes: Sequence[int], epsilon: float):  # type: ignore[no-untyped-def]
+    """What is left of the mean along axes, in terms of the deviation."""
     centered = g.Sub(x, g.ReduceMean(x, axes))
     variance = g.ReduceMean(g.Mul(centered, centered), axes)
-    scaled = g.Div(centered, g.Sqrt(g.Add(variance, epsilon)))
-    factors, summands = (g.Unsqueeze(v, [a - 1 for a in axes]) for v in (scale, b))
-    return g.Add(g.Mul(scaled, factors), summands)
+    return g.Div(centered, g.Sqrt(g.Add(variance, epsilon)))
+
+
+def scale_channels(g, x: Value, scale: Value, bias: Value):  # type: ignore[no-untyped-def]
+    """A factor and a summand for each channel; those that change nothing are left out."""
+    places = list(range(1, x.rank - 1))
+    if not is_constant_of(scale, 1):
+        x = g.Mul(x, g.Unsqueeze(scale, places))
+    return x if is_constant_of(bias, 0) else g.Add(x, g.Unsqueeze(bias, places))
+
+
+def is_constant_of(value: Value, number: int) -> bool:
+    """Whether all elements of a constant are one number."""
+    return value.tensor is not None and bool((value.array() == number).all())
 
 
 @legalizations("Gemm")

@@ -132,8 +132,12 @@ class Placing:
         return results
 
     def keep_order(self, result: Value, x: Value | None, perm: Sequence[int]) -> Value:
-        """A Transpose to channels first, whose operand is its result in the layout."""
-        if x is not None and len(perm) > 2 and tuple(perm) == self.inverse(len(perm)):
+        """A Transpose to channels first, whose operand is its result in the layout.
+
+        Where the operand is there in the layout too, of three axes, it is the result that is free.
+        """
+        is_first = len(perm) > 2 and tuple(perm) == self.inverse(len(perm))
+        if x is not None and is_first and x not in self.forms:
             self.forms.setdefault(result, x)
         return result
 

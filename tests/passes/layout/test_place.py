@@ -50,6 +50,7 @@ BEHIND = {
     "one axis of windows": ("b = ReduceMax<keepdims=0>(a, three) c = Unsqueeze(b, two) d = MaxPool<kernel_shape=[1,2]>(c) e = Squeeze(d, two) y = Neg(e)", "N,4,5", 1),
     "samples in a row": ("b = Reshape(a, samples) y = Relu(b)", "1,8,36", 1),
     "pixels as rows and back": (f"b = Reshape(a, row) {ROWS} c = MatMul(b1, m) {PIXELS} d = Reshape(c1, wide) e = MaxPool<kernel_shape=[2,2]>(d) y = Neg(e)", "N,4,3,8", 1),
+    "a sum of pixels as rows": (f"b = Reshape(a, row) {ROWS} p = MatMul(b1, m) c = Add(b1, p) {PIXELS} d = Reshape(c1, wide) e = MaxPool<kernel_shape=[2,2]>(d) y = Neg(e)", "N,4,3,8", 1),
     "what is no image beside two": ("b = Relu(a) c = Reshape(a, row) d = MatMul(q, c) e = Reshape(d, back) y = Concat<axis=1>(b, a, e)", "N,12,6,6", 3),
     "one beside what is no image": ("b = Relu(a) c = Reshape(a, row) d = MatMul(q, c) e = Reshape(d, back) y = Concat<axis=1>(b, e)", "N,8,6,6", 2),
     "gathered": ("y = GatherElements<axis=1>(a, at)", "N,1,6,6", 1),
