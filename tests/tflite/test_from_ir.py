@@ -180,6 +180,29 @@ def test_groups_are_normalized_with_channels_last(name: str, worker, tmp_path: P
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
+REPEATED = {  # the shape that is repeated, that of the result, the operator, and what is written
+    "a product": ("2,1,5", "2,4,5", "Mul", "MUL"),
+    "a quotient by it": ("1,5", "4,5", "Div", "DIV"),
+    "many axes": ("2,1,1,2,3", "2,2,2,2,3", "Add", "BROADCAST_TO ADD"),
+}  # fmt: skip
+
+
+@needs_litert
+@pytest.mark.parametrize("name", REPEATED)
+def test_operands_are_repeated_by_the_operator(name: str, worker, tmp_path: Path) -> None:
+    small, large, op, ops = REPEATED[name]
+    axes = large.count(",") + 1
+    graph = ir_of(f"""g (float[{small}] x, float[{large}] z) => (float[{large}] y)
+        <int64[{axes}] s = {{{large}}}> {{ e = Expand(x, s) y = {op}(z, e) }}""")
+    assert [node.op for node in from_ir(graph).nodes] == ops.split()
+    serde.save(graph, tmp_path / "m.tflite")
+    draws = np.random.default_rng(0)
+    feeds = {v.name: draws.uniform(1, 2, v.static_shape).astype("f") for v in graph.inputs}
+    (expected,) = run_onnx(graph, feeds)
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [*feeds.values()]):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
 def test_blocks_take_their_order_from_the_convolution() -> None:
     shapes = "float[1,3,4,4] x, float[8,3,1,1] w"
     graph = ir_of(
@@ -191,6 +214,21 @@ def test_blocks_take_their_order_from_the_convolution() -> None:
         f'g (float[1,3,4,4] x) => (float[1,2,8,8] y) <float[8,3,1,1] w = {{{numbers}}}> {{ c = Conv(x, w) y = DepthToSpace<blocksize=2, mode="CRD">(c) }}'
     )
     assert Counter(node.op for node in from_ir(graph).nodes)["TRANSPOSE"] == 2
+
+
+@needs_litert
+def test_blocks_of_an_image_are_turned_with_channels_last(worker, tmp_path: Path) -> None:
+    """Patches as rows, as MobileViT has them, take one TRANSPOSE beside those of the ends."""
+    graph = ir_of("""g (float[N,4,6,4] x) => (float[N,4,4,6] y)
+        <int64[4] k = {4,4,1,1}, int64[6] blocks = {0,4,3,2,2,2}, int64[4] rows = {0,4,4,6}> {
+        w = ConstantOfShape<value = float[1] {0.25}>(k) a = Conv(x, w) b = Reshape(a, blocks)
+        c = Transpose<perm=[0,1,3,5,2,4]>(b) d = Reshape(c, rows) y = Conv(d, w) }""")
+    serde.save(graph, tmp_path / "m.tflite")
+    assert Counter(node.op for node in from_ir(graph).nodes)["TRANSPOSE"] == 3
+    x = np.random.default_rng(0).standard_normal((2, 4, 6, 4), np.float32)
+    (expected,) = run_onnx(graph, {"x": x})
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
 
 
 def test_means_of_integers_over_sizes_by_name_are_read_as_written(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from serde.ir.geometry import swap_axes_perm
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.rewrite.patterns import Neighbours, Patterns, join_sources, merge, orders
 
+from ..forms import BROADCAST_AXES
 from ..support_table import KERNELS
 
 FUSED = {"RELU": 1, "RELU6": 3}  # numbers of ActivationFunctionType
@@ -20,6 +21,7 @@ TAKES = (
 )  # fmt: skip
 COMPARED = (DType.BOOL, DType.FLOAT32, DType.INT32, DType.INT64)  # that kernels of both have
 REDUCERS = ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM")
+REPEATING = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB")
 BLOCKS = (0, 1, 3, 2, 4, 5)  # rows, columns and blocks in another order
 MOVES = (  # operators that move elements of the first operand, and of no other
     "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "PAD", "PADV2", "RESHAPE", "SLICE",
@@ -162,6 +164,19 @@ def quantize_to_int32(near: Neighbours, node: Node) -> Node | None:
         return None
     sources = join_sources(divided, rounded, node)
     return replace(node, op="QUANTIZE", inputs=(x, scale, None), attrs={}, sources=sources)
+
+
+@patterns(*REPEATING)
+def drop_repetition(near: Neighbours, node: Node) -> Node | None:
+    """A BROADCAST_TO of one operand to the shape that the other one has."""
+    for at, (value, other) in enumerate(orders(node)):
+        maker = near.maker(value, "BROADCAST_TO")
+        if maker is None or (x := maker.inputs[0]) is None or other is None:
+            continue
+        shape = node.outputs[0].shape
+        if shape is not None and other.shape == shape and len(shape) <= BROADCAST_AXES:
+            return replace(node, inputs=(other, x) if at else (x, other))
+    return None
 
 
 @patterns("BATCH_MATMUL")

@@ -15,7 +15,7 @@ import numpy as np
 from serde.errors import ConversionError
 from serde.ir.builder import Builder
 from serde.ir.geometry import axes_of
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Dim, Graph, Node, Shape, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
@@ -85,11 +85,11 @@ class Placing:
             return again(g, node, inputs)
         if node.op in self.images:
             return self.keep_image(g, node, inputs)
+        if (form := self.rearrange(g, node, inputs)) is not None:
+            return self.first(g, form, form.rank, ())
         if node.op == "Transpose" and node.outputs[0] in self.wanted:
             perm: Any = node.attrs["perm"]
             return self.keep_order(again(g, node, inputs), inputs[0], perm)
-        if node.op in RESHAPES and (form := self.reshape(g, node, inputs[0])) is not None:
-            return self.first(g, form, form.rank, ())
         if node.op in RENAMES and self.is_last(node, inputs) and self.is_shorter(node, inputs):
             renamed = self.rename(g, node, inputs)
             if renamed is not None:
@@ -141,16 +141,30 @@ class Placing:
             self.forms.setdefault(result, x)
         return result
 
-    def reshape(self, g: Any, node: Node, x: Value | None) -> Value | None:
-        """An image with other rows and columns, in the layout; None where other axes change."""
-        shape = node.outputs[0].shape
-        if x not in self.forms or shape is None or min(len(shape), x.rank) < 3:
+    def rearrange(self, g: Any, node: Node, inputs: Sequence[Value | None]) -> Value | None:
+        """An image of other rows and columns, in the layout; None where other axes change."""
+        x = inputs[0] if inputs else None
+        shape = node.outputs[0].shape if node.outputs else None
+        if x is None or x not in self.forms or shape is None:
+            return None
+        form, order = self.forms[x], self.order(len(shape))
+        if node.op == "Transpose":
+            perm: Any = node.attrs["perm"]
+            if any(perm[axis] != axis for axis in (0, self.channel)):
+                return None
+            return g.Transpose(form, perm=[order.index(perm[axis]) for axis in order])  # type: ignore[no-any-return]
+        if node.op == "Expand" and len(shape) == x.rank:
+            sizes = [1 if shape[a] == x.ranked_shape[a] else shape[a] for a in order]
+            return g.Expand(form, sizes) if _are_numbers(sizes) else None  # type: ignore[no-any-return]
+        return self.reshape(g, form, x, shape) if node.op in RESHAPES else None
+
+    def reshape(self, g: Any, form: Value, x: Value, shape: Shape) -> Value | None:
+        """The same of other sizes, but for those of samples and channels."""
+        if min(len(shape), x.rank) < 3:
             return None
         sizes = [shape[axis] for axis in self.order(len(shape))[1:]]
         is_kept = all(shape[axis] == x.ranked_shape[axis] for axis in (0, self.channel))
-        if not is_kept or not all(isinstance(d, int) and d for d in sizes):
-            return None
-        return g.Reshape(self.forms[x], [0, *sizes])  # type: ignore[no-any-return]
+        return g.Reshape(form, [0, *sizes]) if is_kept and _are_numbers(sizes) else None  # type: ignore[no-any-return]
 
     def last(self, g: Any, value: Value, rank: int | None = None) -> Value:
         """A value with channels last, of a rank that it is repeated to."""
@@ -193,6 +207,11 @@ class Placing:
             return value
         perm = [left.index(axis) for axis in sorted(left)]
         return self.keep_order(g.Transpose(value, perm=perm), value, perm)
+
+
+def _are_numbers(sizes: Sequence[Dim]) -> bool:
+    """Whether all sizes are known, and none is 0, which a Reshape reads otherwise."""
+    return all(isinstance(size, int) and size for size in sizes)
 
 
 def _is_image(value: Value) -> bool:
