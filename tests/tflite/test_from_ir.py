@@ -180,6 +180,20 @@ def test_groups_are_normalized_with_channels_last(name: str, worker, tmp_path: P
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
+@needs_litert
+@pytest.mark.parametrize(("tflite", "ops"), [(None, {"GELU"}), ("2.8", {"EXP", "MUL", "ADD"})])
+def test_gelus_in_parts_are_one_operator(tflite, ops, worker, tmp_path: Path) -> None:
+    graph = ir_of("""g (float[2,300] x) => (float[2,300] y)
+        <float root = {1.41421354}, float one = {1}, float half = {0.5}> {
+        t = Div(x, root) e = Erf(t) a = Add(e, one) m = Mul(x, a) y = Mul(m, half) }""")
+    serde.save(graph, tmp_path / "m.tflite", tflite=tflite)
+    assert {node.op for node in from_ir(graph, tflite=tflite).nodes} >= ops
+    x = np.linspace(-6, 6, 600, dtype=np.float32).reshape(2, 300)
+    (expected,) = run_onnx(graph, {"x": x})
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
+
+
 REPEATED = {  # the shape that is repeated, that of the result, the operator, and what is written
     "a product": ("2,1,5", "2,4,5", "Mul", "MUL"),
     "a quotient by it": ("1,5", "4,5", "Div", "DIV"),
