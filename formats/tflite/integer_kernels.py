@@ -227,6 +227,19 @@ def _as_constant(value: Value | None, dtype: DType) -> Value | None:
                           scales=Quantization.of(abs(number) / unit or 1.0, zero))  # fmt: skip
 
 
+def read_factor(node: Node, value: Value) -> float | None:
+    """The positive number that a MUL multiplies a value by, without an activation."""
+    if node.op != "MUL" or any(node.attrs.values()):
+        return None
+    others = [v for v in node.inputs if v is not value]
+    if len(others) != 1 or (factor := others[0]) is None or factor.tensor is None:
+        return None
+    if factor.dtype is not DType.FLOAT32 or factor.tensor.size != 1:
+        return None
+    number = float(factor.array().reshape(()))
+    return number if 1 / EXTREME < number < EXTREME else None
+
+
 def divide(layer: Layer) -> Layer | None:
     """A quotient by one constant number as a product: quotients have no kernel."""
     x, divisor = layer.operands

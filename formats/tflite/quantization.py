@@ -61,6 +61,10 @@ class Quantization:
         """The scales of integers that are larger by a number and stand for the same numbers."""
         return replace(self, zero=self.zero + by)
 
+    def rescale(self, factor: float) -> Quantization:
+        """The scales of the same integers that stand for a multiple of their numbers."""
+        return replace(self, scale=(self.scale * factor).astype(np.float32))
+
     def read_real(self, integers: Array) -> Array:
         """The real numbers that integers stand for."""
         along = [1] * integers.ndim

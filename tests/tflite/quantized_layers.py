@@ -64,6 +64,7 @@ LAYERS = {
     "relu": ("Relu", [(2, 7)], [], {}, "RELU"),
     "leaky relu": ("LeakyRelu", [(2, 7)], [], {"alpha": 0.3}, "LEAKY_RELU"),
     "hard swish": ("HardSwish", [(2, 7)], [], {}, "HARD_SWISH"),
+    "hard sigmoid": ("HardSigmoid", [(2, 70)], [], {"alpha": 1 / 6, "beta": 0.5}, "ADD"),
     "elu": ("Elu", [(2, 7)], [], {}, "ELU"),
     "gelu": ("Gelu", [(2, 7)], [], {}, "GELU"),
     "exp": ("Exp", [(2, 7)], [], {}, "EXP"),
@@ -74,7 +75,7 @@ LAYERS = {
 }  # fmt: skip
 OF_16_BITS = (
     "conv", "depthwise", "gemm", "add", "mul", "matmul of weights", "concat", "max pool",
-    "global average", "softmax", "sigmoid",
+    "global average", "softmax", "sigmoid", "hard sigmoid",
 )  # fmt: skip
 IN_FLOATS = {  # what has no kernel for integers, or none of these scales
     "sqrt": ("Sqrt", [(2, 7)], [], {}, "SQRT"),

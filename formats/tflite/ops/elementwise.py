@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.elementwise import elu, tangent
+from serde.decompositions.elementwise import elu, hard_sigmoid, tangent
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
@@ -95,6 +95,14 @@ def write_leaky_relu(t: TfliteBuilder, x: Value, *, alpha: float):
 @writes("Gelu")
 def write_gelu(t: TfliteBuilder, x: Value, *, approximate: str):
     return t.make("GELU", [x], x.dtype, x.shape, approximate=int(approximate == "tanh"))
+
+
+@legalizations("HardSigmoid")
+def legalize_hard_sigmoid(g, x: Value, *, alpha: float, beta: float):
+    """A sum up to 6, which is one operator, also of integers, and a product."""
+    if x.dtype is not DType.FLOAT32 or abs(6 * alpha - 1) > 1e-6:
+        return hard_sigmoid(g, x, alpha=alpha, beta=beta)
+    return g.Mul(g.Clip(g.Add(x, 6 * beta), 0.0, 6.0), alpha)
 
 
 @legalizations("Elu")

@@ -32,6 +32,7 @@ from ..integer_kernels import (
     Layer,
     move_constant,
     quantize_fill,
+    read_factor,
     read_real,
 )
 from ..quantization import Quantization
@@ -334,7 +335,8 @@ class _Quantizing:
     def find_end(self, value: Value) -> tuple[DType, Quantization] | None:
         """The one type and scales that all readers of a value quantize it to.
 
-        ``ends`` has those of what the readers make.
+        ``ends`` has those of what the readers make. Steps of a product with a number are those of
+        the other operand in another unit.
         """
         if value in self.outputs or not self.readers[value]:
             return None
@@ -345,6 +347,9 @@ class _Quantizing:
                 ends.add(convert_byte(dtype, read_scales(reader), self.byte))
             elif reader.op in MOVES and reader.inputs[0] is value and len(reader.outputs) == 1:
                 ends.add(self.ends[reader.outputs[0]])
+            elif (factor := read_factor(reader, value)) is not None:
+                end = self.ends[reader.outputs[0]]
+                ends.add(end and (end[0], end[1].rescale(1 / factor)))
             else:
                 return None
         return ends.pop() if len(ends) == 1 else None
