@@ -13,6 +13,7 @@ from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.group_norms import merge_group_norms
 from serde.passes.layout.ends import turn_ends
 from serde.passes.layout.place import place
+from serde.passes.layout.shuffles import turn_shuffles
 from serde.passes.merge_gelu import merge_gelus
 from serde.passes.same_pads import settle_same_pads
 from serde.passes.single_precision import NARROW, to_float32
@@ -81,7 +82,7 @@ def lower(graph: Graph, target: Target, unsigned: bool = True) -> Graph:
     """Rewrite an IR graph into the operators of a target, with layers of uint8 or without."""
     merged = merge_gelus(merge_group_norms(settle_same_pads(mark_kept_boxes(graph))))
     legal = require_legal(legalize_for_tflite(fold_batchnorm(merged), target), target)
-    placed = place(legal, IMAGES)
+    placed = place(turn_shuffles(legal), IMAGES)
     return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))), unsigned)
 
 
