@@ -31,7 +31,8 @@ def merge_gelu(near: Neighbours, node: Node) -> Node | None:
     """A product of the variable, a half, and one plus the function of a polynomial."""
     if node.outputs[0].dtype is not DType.FLOAT32:
         return None
-    factor, rest = 1.0, []
+    factor = 1.0
+    rest: list[Value] = []
     waiting = [v for v in node.inputs if v is not None]
     while waiting and len(rest) < 3:
         value = waiting.pop()
