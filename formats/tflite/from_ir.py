@@ -17,6 +17,7 @@ from serde.passes.layout.shuffles import turn_shuffles
 from serde.passes.merge_gelu import merge_gelus
 from serde.passes.same_pads import settle_same_pads
 from serde.passes.single_precision import NARROW, to_float32
+from serde.passes.stacked_terms import add_stacked_terms
 from serde.plugins.targets import get_consumer
 from serde.spec.traits import RESHAPES
 from serde.version_converter.element_types import format_type
@@ -80,7 +81,8 @@ def from_ir(
 
 def lower(graph: Graph, target: Target, unsigned: bool = True) -> Graph:
     """Rewrite an IR graph into the operators of a target, with layers of uint8 or without."""
-    merged = merge_gelus(merge_group_norms(settle_same_pads(mark_kept_boxes(graph))))
+    settled = settle_same_pads(mark_kept_boxes(graph))
+    merged = add_stacked_terms(merge_gelus(merge_group_norms(settled)))
     legal = require_legal(legalize_for_tflite(fold_batchnorm(merged), target), target)
     placed = place(turn_shuffles(legal), IMAGES)
     return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))), unsigned)
