@@ -40,7 +40,8 @@ def is_whole(value: Value) -> bool:
     if runs[0].begin == 0 and runs[0].is_ordered:
         return runs[0].shape == value.static_shape
     whole = runs[0].whole
-    return whole is not None and whole.shape == value.static_shape and not is_rearranged(value)
+    is_like = whole is not None and whole.shape == value.static_shape
+    return is_like and np.array_equal(whole.load(), value.array())  # type: ignore[union-attr]
 
 
 def is_rearranged(value: Value) -> bool:
@@ -121,6 +122,8 @@ def computes_weight(op: str, inputs: Sequence[Value | None], result: Type, axis:
     it, or looks a column of it up, or some rows, or one of them twice; rows in another order are
     trained as they are.
     """
+    if result.dtype is not None and result.dtype.kind == "b":  # where elements are large
+        return any(map(is_weight, inputs))
     if result.dtype is None or result.dtype.kind != "f":
         return False
     if op == "Gather":

@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 
 import serde
+from serde.bridges.torch import TorchWorker
 from tests.torch.test_training import step_torch
 from tests.torch.torch_live import why_not
 
@@ -141,3 +142,21 @@ def test_dequantized_weights_are_those_of_a_layer(tmp_path: Path) -> None:
     assert "nn.Linear(3, 4, bias=False)" in (tmp_path / "n.py").read_text()
     ((name, keys),) = json.loads((tmp_path / "n.names.json").read_text()).items()
     assert name == "wq" and len(keys) == 1 and keys[0].endswith(".weight")
+
+
+def test_masks_of_an_array_are_no_constants(tmp_path: Path) -> None:
+    body = (
+        "z = Constant<value_float = 0.0>() g = Greater(w, z) c = Cast<to = 1>(g) y = MatMul(x, c)"
+    )
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[2,4] x) => (float[2,4] y) {{ {body} }}'
+    )
+    w = np.random.default_rng(4).standard_normal((4, 4), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
+    serde.convert(model, tmp_path / "net.py", to_format="torch")
+    assert "self.w > 0" in (tmp_path / "net.py").read_text()
+    if not why_not():
+        x = np.random.default_rng(5).standard_normal((2, 4), np.float32)
+        (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+        (got,) = TorchWorker().run(str(tmp_path / "net.py"), [x])
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)

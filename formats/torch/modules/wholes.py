@@ -109,10 +109,14 @@ class Wholes:
         return list(_read(whole, run, value, node))
 
     def turn(self, value: Value, node: Node) -> list[Node]:
-        """The expression of a constant that is a whole array of more than two axes, turned."""
+        """The expression of a constant that is a whole array that is turned: a square, or one of
+        more axes.
+        """
         (run,) = origins_of(value) or (None,)
-        if run is None or run.whole is None or run.is_ordered or value.rank < 3:
+        if run is None or run.whole is None or run.is_ordered or value.rank < 2:
             return []
+        if value.rank == 2 and not is_turned_square(run.whole, value):
+            return []  # layers turn it back
         if run.whole.dtype is not value.type or self.keys_of(value) != [*run.names]:
             return []
         (key,) = run.names
@@ -190,6 +194,22 @@ class Wholes:
         if self.keys_of(part) != [*run.names]:
             return None
         return self.arrays.setdefault(part.name, part)
+
+
+def is_turned_square(whole: Value | Tensor, value: Value) -> bool:
+    """Whether a constant is a square array that is turned; as it is, it is turned twice.
+
+    A value of ``whole`` is only meant where it has the elements of its source as they are.
+    """
+    if isinstance(whole, Value):
+        (run,) = origins_of(whole) if len(origins_of(whole)) == 1 else (None,)
+        source = None if run is None else run.whole
+        if source is None or source.shape != whole.static_shape:
+            return False
+        if not np.array_equal(whole.array(), source.load()):
+            return False
+        whole = source
+    return whole.shape == value.static_shape and not np.array_equal(whole.load(), value.array())
 
 
 def cut_rows(
