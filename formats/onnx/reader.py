@@ -45,7 +45,11 @@ from .unsupported_metadata import DEVICES, find_unsupported_metadata
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
 # How PyTorch's exporters name parameters of modules in others, and what calls compute of one.
-PARAMETER = re.compile(r"\w+(\.\w+)+|(exp|sigmoid|softplus|tanh)(_\d+)?")
+# Parameters have a dot in their names; others are what calls computed of one, maybe.
+PARAMETER = re.compile(
+    r"\w+(\.\w+)+|(a?max|a?min|abs|add|clamp(_min|_max)?|div|exp|log|mean|mul|neg|pow|prod|reciprocal|"
+    r"relu|rsqrt|rsub|select|sigmoid|softplus|sqrt|square|squeeze|sub|sum|tanh)(_\d+)?"
+)
 # What names, and lists, the arrays of a checkpoint in the metadata that PyTorch's exporter writes.
 SIGNATURE = "ExportedProgram.graph_signature"
 KEY = re.compile(r"^\w+: (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persistent=False)", re.M)

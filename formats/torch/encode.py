@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from json.encoder import encode_basestring_ascii as quote_json
 from pathlib import Path
+from textwrap import fill
 
 from serde.errors import UsageError
 from serde.io.atomic_write import Replacing, Sources
@@ -18,6 +19,7 @@ from .source.printer import quote
 from .source.write import Written, write_class
 
 NAMES = ".names.json"
+MOST = 2000  # letters of a remark
 IMPORTS = """\
 import json
 from pathlib import Path
@@ -86,7 +88,9 @@ def encode(
 
 def format_source(written: Written, graph: Graph) -> str:
     """The whole file."""
-    parts = [f'"""{_describe(written, graph)}"""', ""]
+    remarks = "".join(f"\n\n{fill(_plain(r, MOST), 99)}" for r in written.remarks)
+    parts = [f'"""{_describe(written, graph)}{remarks}' + '\n"""' * bool(remarks)
+             + '"""' * (not remarks), ""]  # fmt: skip
     body = "\n".join(written.lines)
     imports = IMPORTS
     if "F." not in body:
@@ -106,10 +110,10 @@ def _describe(written: Written, graph: Graph) -> str:
     return f"PyTorch source of {_plain(graph.name or written.class_name)}, {WRITTEN}"
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, most: int = 50) -> str:
     """Text for a docstring: printable ASCII without quotes and backslashes."""
     kept = "".join(c if " " <= c <= "~" and c not in '"\\' else "_" for c in text)
-    return kept[:50]
+    return kept[:most]
 
 
 def _share(written: Written) -> tuple[dict[str, Tensor], dict[str, str]]:

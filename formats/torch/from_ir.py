@@ -13,6 +13,9 @@ from serde.passes.same_pads import settle_same_pads
 
 from . import ops
 from .legalize import legalize_for_torch, torch_target
+from .modules.exported_constants import list_remarks
+from .modules.placement import place
+from .modules.scopes import find_scopes
 from .passes.group_norm import join_group_norms
 from .passes.stack_recurrent import drop_zero_states, stack_recurrent
 from .target import STORED, TorchBuilder, writes
@@ -20,12 +23,16 @@ from .target import STORED, TorchBuilder, writes
 __all__ = ["from_ir", "ops"]
 
 
-def from_ir(graph: Graph, exportable: bool = False, inference: bool = False) -> Graph:
+def from_ir(
+    graph: Graph, exportable: bool = False, inference: bool = False, flat: bool = False,
+    names: str | None = None,
+) -> Graph:  # fmt: skip
     """Rewrite the IR into expressions of PyTorch.
 
     ``exportable`` makes branches and loops calls that ``torch.export`` takes, and packs no
     sequences. For ``inference`` every layer of constants is a module, also where the source does
-    not train them.
+    not train them. ``flat`` and ``names`` are those of ``encode``: notes tell of what a checkpoint
+    that is loaded does not change.
 
     Raises:
         Unconvertible: for all inputs and nodes that PyTorch has no type or no way for, at once.
@@ -46,7 +53,14 @@ def from_ir(graph: Graph, exportable: bool = False, inference: bool = False) -> 
     builder.exportable, builder.for_training = exportable, not inference
     done = writes.rewrite(legal.graph, builder)
     done = stack_recurrent(drop_dead(drop_zero_states(done)), builder)
-    return replace(join_group_norms(done, builder), source_info=builder.origins)
+    done = replace(join_group_norms(done, builder), source_info=builder.origins)
+    if flat or not find_scopes(done):
+        return done
+    origins = {value: value.origins for value in done.constants()}
+    remarks = list_remarks(place(done, builder.origins, True, names != "source", inference))
+    for value, runs in origins.items():  # placing enters what it has found out
+        value.origins = runs
+    return replace(done, notes=(*done.notes, *remarks))
 
 
 def _explain(value) -> str:  # type: ignore[no-untyped-def]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import onnx
 import pytest
 from onnx import helper
 
+import serde
 from serde.formats.torch.modules.line_expressions import find_expressions
 from serde.formats.torch.modules.parametrizations import SCHEMES, split_largest, split_norms
 from tests.torch.test_nesting import compare, describe, draw, keys_of, make_model, needs_torch
@@ -79,8 +81,8 @@ def test_rows_that_repeat_tell_no_table(tmp_path: Path) -> None:
     ("y = x * (self.w / 4)", "div_1", "n.w", lambda c: c * 4),
     ("y = x * -self.w", "neg", "n.w", np.negative),
     ("def forward(s, x): return x * s.scale.exp()", "exp", "n.scale", np.log),
-    ("if me.w is not None: y = x * me.w.clone().detach()", "detach", "n.w", np.asarray),
-    ("y = x * s.offset.view(1, -1)", "view_1", "n.offset", np.ravel),
+    ("if self.w is not None: y = x * self.w.clone().detach()", "detach", "n.w", np.asarray),
+    ("y = x * self.offset.view(1, -1)", "view_1", "n.offset", np.ravel),
 ])  # fmt: skip
 def test_what_a_line_computes_of_an_array_is_computed_in_forward(
     line: str, name: str, key: str, undo, tmp_path: Path
@@ -129,7 +131,7 @@ def make_line(line: str, operators: dict[str, str], arrays: dict, *keys: str) ->
 
 def test_rows_of_a_line_are_those_of_arrays(tmp_path: Path) -> None:
     """The operators that read them tell them apart, and the order in which they are computed."""
-    line = "c = torch.tanh(x * s.v[0] + s.b[0]); y = c * s.v[1] + s.b[1]"
+    line = "c = torch.tanh(x * self.v[0] + self.b[0]); y = c * self.v[1] + self.b[1]"
     operators = dict(zip(["select_2", "select_3", "select_6", "select_7"], ["Mul", "Add"] * 2,
                          strict=True))  # fmt: skip
     arrays = {name: draw(4) for name in operators}
@@ -159,13 +161,13 @@ def test_integers_of_a_line_are_buffers(tmp_path: Path) -> None:
 
 
 def test_rows_without_those_before_tell_no_array(tmp_path: Path) -> None:
-    model = make_line("y = x * s.v[1]", {"select": "Mul"}, {"select": draw(4)}, "n.v")
+    model = make_line("y = x * self.v[1]", {"select": "Mul"}, {"select": draw(4)}, "n.v")
     compare(model, tmp_path, draw(2, 4))
     assert "n.v" not in keys_of(tmp_path)
 
 
 @pytest.mark.parametrize("line", [
-    "h = self.blocks(pos + x, s.v.unsqueeze(1).repeat(x.size(0), 1))", "y = x + pos * s.v.unsqueeze(0)",
+    "h = self.blocks(pos + x, self.v.unsqueeze(1).repeat(x.size(0), 1))", "y = x + pos * self.v.unsqueeze(0)",
 ])  # fmt: skip
 def test_what_another_operator_reads_is_another_array(line: str, tmp_path: Path) -> None:
     model = make_line(line, {"unsqueeze": "Add"}, {"unsqueeze": draw(2, 1)}, "n.v")
@@ -174,7 +176,7 @@ def test_what_another_operator_reads_is_another_array(line: str, tmp_path: Path)
 
 
 def test_reordered_vectors_are_not_arrays(tmp_path: Path) -> None:
-    model = make_line("y = x * s.v[s.order]", {"index": "Mul"}, {"index": draw(4)}, "n.v")
+    model = make_line("y = x * self.v[self.order]", {"index": "Mul"}, {"index": draw(4)}, "n.v")
     compare(model, tmp_path, draw(2, 4))
     assert "n.v" not in keys_of(tmp_path)
 
@@ -191,14 +193,14 @@ def test_arrays_of_the_file_are_computed_with(is_equal: bool, tmp_path: Path) ->
 
 def test_a_number_that_a_call_computes_is_no_literal(tmp_path: Path) -> None:
     operators, arrays = {"exp": "Mul"}, {"exp": np.array(13.7, np.float32)}
-    model = make_line("return s.logit_scale.exp() * x", operators, arrays, "n.logit_scale")
+    model = make_line("return self.logit_scale.exp() * x", operators, arrays, "n.logit_scale")
     model.producer_name = "pytorch"
     source = compare(model, tmp_path, draw(2, 4))
     assert keys_of(tmp_path) == {"n.logit_scale"} and "torch.exp(self.logit_scale)" in source
 
 
 def test_a_turned_matrix_of_a_line_is_that_of_the_source(tmp_path: Path) -> None:
-    line = "return F.dropout(x, 0.1) @ s.lora_A.T @ s.lora_B.T"
+    line = "return F.dropout(x, 0.1) @ self.lora_A.T @ self.lora_B.T"
     operators = {"permute": "MatMul", "permute_1": "MatMul"}
     arrays = {"permute": draw(4, 4), "permute_1": draw(4, 6)}
     compare(make_line(line, operators, arrays, "n.lora_A", "n.lora_B"), tmp_path, draw(2, 4))
@@ -280,3 +282,116 @@ def test_arrays_that_nothing_reads_are_where_the_source_has_them(tmp_path: Path)
     model = sign(make_model(nodes, arrays, (2, 4)), "a.0.weight", "a.1.weight", buffers=("count",))
     compare(model, tmp_path, draw(2, 4))
     assert keys_of(tmp_path) == {"a.0.weight", "a.1.weight", "count"}
+
+
+def remark_of(model: onnx.ModelProto, folder: Path) -> str:
+    """What the header of the written source says beside its name; the report has it too."""
+    report = serde.convert(model, folder / "n.py", to_format="torch")
+    header = ast.get_docstring(ast.parse((folder / "n.py").read_text())) or ""
+    remark = " ".join(header.split("\n\n")[1:]).replace("\n", " ")
+    assert all(note in report.notes for note in [remark] if remark), report.notes
+    return remark
+
+
+@pytest.mark.parametrize(("names", "calls"), [
+    ({"sqrt": draw(4), "n.a": draw(4)}, "sqrt"),  # computed of what is read too, or of anything
+    ({"sub": np.array(0.3, np.float32), "n.a": draw(4)}, "sub"),
+    ({"n.b": draw(4), "n.a": draw(4)}, ""),
+    ({"arange": np.arange(4, dtype=np.float32), "n.a": draw(4)}, ""),
+    ({"masked_fill": np.array([0, -np.inf, 0, 0], np.float32), "n.a": draw(4)}, ""),
+])  # fmt: skip
+def test_what_a_checkpoint_does_not_change_is_named(names: dict, calls: str, tmp_path: Path):
+    operators = dict.fromkeys(names, "Mul")
+    model = make_line("y = x * root * s.a", operators, names, "n.a", "n.b")
+    model.producer_name = "pytorch"
+    remark = remark_of(model, tmp_path)
+    assert remark.endswith(f"Calls: {calls}.") if calls else not remark
+
+
+def test_the_order_of_rows_is_told_to_be_assumed(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "embedding"], ["y"], "node_add")]
+    describe(nodes[0], ["emb"], ["my.Embeddings"], "add.Tensor](args = (%x, %embedding)")
+    model = sign(make_model(nodes, {"embedding": draw(3, 4)}, (2, 3, 4)), "emb.positions.weight")
+    assert "taken to be looked up in their order" in remark_of(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "sub.Tensor](args = (%x, %p_n_a), kwargs = {alpha: 3})",  # which subtracts three times a
+        "scaled_dot_product_attention.default](args = (%x, %p_n_a, %x), kwargs = {})",
+        "index.Tensor](args = (%p_n_a, [None, %i]), kwargs = {})",
+    ],
+)
+def test_calls_that_compute_with_an_array_first_do_not_tell_it(call: str, tmp_path: Path) -> None:
+    nodes = [helper.make_node("Sub", ["x", "val_2"], ["y"], "node_sub")]
+    describe(nodes[0], ["n"], ["my.N"], call)
+    nodes[0].metadata_props[-1].value = f"call_function[target=torch.ops.aten.{call}"
+    compare(sign(make_model(nodes, {"val_2": draw(4)}, (2, 4)), "n.a"), tmp_path, draw(2, 4))
+    assert "n.a" not in keys_of(tmp_path)
+
+
+@pytest.mark.parametrize(("weight", "has_key"), [("div", False), ("p_n_weight", True)])
+def test_a_weight_that_the_call_reads_of_another_is_none(weight, has_key, tmp_path: Path) -> None:
+    """As one that is standardized: the module has its bias, and another weight of that name."""
+    name = "val_1" if has_key else "div"
+    arrays = {name: draw(4, 3), "n.bias": draw(3)}
+    nodes = [
+        helper.make_node("MatMul", ["x", name], ["z"], "node_linear"),
+        helper.make_node("Add", ["z", "n.bias"], ["y"], "node_linear_1"),
+    ]
+    call = f"call_function[target=torch.ops.aten.linear.default](args = (%x, %{weight}, %p_n_bias))"
+    for node in nodes:
+        describe(node, ["n"], ["my.StandardizedLinear"], call)
+    model = sign(make_model(nodes, arrays, (2, 4)), "n.weight", "n.bias")
+    compare(model, tmp_path, draw(2, 4))
+    assert ("n.weight" in keys_of(tmp_path)) == has_key
+
+
+def test_a_norm_of_a_computed_weight_has_no_keys_of_the_module(tmp_path: Path) -> None:
+    arrays = {"add": draw(4), "n.bias": draw(4)}
+    nodes = [helper.make_node("LayerNormalization", ["x", "add", "n.bias"], ["y"], "node_ln")]
+    describe(
+        nodes[0], ["n"], ["my.N"], "layer_norm.default](args = (%x, [4], %add, %p_n_bias, 1e-05)"
+    )
+    model = make_model(nodes, arrays, (2, 4))
+    compare(sign(model, "n.weight", "n.bias"), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) & {"n.weight", "n.bias"} == {"n.bias"}
+
+
+@pytest.mark.parametrize(("line", "has_key"), [
+    ("y = x * o.a.view(1, -1)", False),  # which may be anything that was computed before
+    ("y = x * self.a.view(2, 2).t().reshape(1, -1)", False),
+    ("y = x * self.a[self.order].view(1, -1)", False),
+    ("y = x * torch.exp(self.a).view(1, -1)", True),
+    ("y = x * o.a.view(1, -1) + o.b", True),  # the other one is read as it is: o is the module
+])  # fmt: skip
+def test_arrays_are_those_of_the_module_in_chains_that_are_known(
+    line: str, has_key: bool, tmp_path: Path
+) -> None:
+    operators, arrays = {"view": "Mul"}, {"view": np.abs(draw(1, 4)) + 1}
+    if "o.b" in line:
+        operators, arrays = {**operators, "n.b": "Add"}, {**arrays, "n.b": draw(4)}
+    model = make_line(line, operators, arrays, "n.a", "n.b")
+    if "o.b" in line:
+        text = next(p for p in model.graph.node[1].metadata_props if p.key.endswith("fx_node"))
+        text.value = text.value.replace("%n.b", "%p_n_b")
+    compare(model, tmp_path, draw(2, 4))
+    assert ("n.a" in keys_of(tmp_path)) == has_key
+
+
+@pytest.mark.parametrize(
+    "steps", [("Transpose",), ("Transpose", "Exp"), ("Transpose", "Transpose")]
+)
+def test_a_square_is_stored_as_the_source_has_it(steps: tuple[str, ...], tmp_path: Path) -> None:
+    """Its shape does not tell whether it is turned: other weights would compute something else."""
+    square, x, nodes = draw(4, 4), "n.w", []
+    for at, op in enumerate(steps):
+        options = {"perm": [1, 0]} if op == "Transpose" else {}
+        nodes.append(helper.make_node(op, [x], [x := f"s{at}"], f"node_{at}", **options))
+    nodes.append(helper.make_node("MatMul", ["x", x], ["y"], "node_linear"))
+    for node in nodes:
+        describe(node, ["n"], ["my.N"], "linear.default](args = (%x, %t)")
+    compare(sign(make_model(nodes, {"n.w": square}, (2, 4)), "n.w"), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"n.w"}
+    assert (tmp_path / "n.safetensors").read_bytes().endswith(square.tobytes())

@@ -23,6 +23,13 @@ LOWERED = re.compile(r"val_\d+")  # what writing one call in ONNX computes: turn
 LOOKED_UP = re.compile(r"embedding(_\d+)?")  # a call of nn.Embedding, which is left with no node
 RESHAPED = re.compile(r"(_unsafe_view|expand|reshape|slice|squeeze|unsqueeze|val|view)(_\d+)?")
 REORDERED = re.compile(r"%(flip|gather|index|roll|take)\w*")  # operands of calls
+# Calls that are written in ONNX with their arrays as they are, turned or in another shape.
+PLAIN = re.compile(
+    r"target=torch\.ops\.aten\.(linear|addmm|mm|bmm|matmul|convolution|conv\d\w*|"
+    r"conv_transpose\d\w*|prelu|embedding|lstm|gru|rnn_\w+|"
+    r"(_?native_)?(batch|group|layer|instance|rms)_norm\w*|_fused_rms_norm)\."
+)
+SCALED = re.compile(r"kwargs = \{[^}]*\b(alpha|beta)\b")
 VECTORS = re.compile(r"target=torch\.ops\.aten\.\w*(norm|prelu)\w*\.")  # calls that take vectors
 
 
@@ -53,6 +60,10 @@ class FoldedArrays:
             scope = scopes.get(node)
             if scope is None:
                 continue
+            for name in scope.parameters:
+                path, _, member = keys.get(name, "").rpartition(".")
+                if member and path == ".".join(scope.path):
+                    self.lines.enter_root(member, scope)
             for value in node.inputs:
                 if value is not None and value.tensor is not None and value.type.kind in "fi":
                     name = self.name(value)
@@ -76,7 +87,13 @@ class FoldedArrays:
         return names[0] if len(names) == 1 else base.name
 
     def match_call(self, scope: Scope, constants: Mapping[str, Value]) -> None:
-        """Let the constants of a call be its arrays that the file lacks, if there are as many."""
+        """Let the constants of a call be its arrays that the file lacks, if there are as many.
+
+        Other calls than these compute with what they read before it is added, or the like.
+        """
+        is_looked_up = scope.find_indexed() is not None
+        if SCALED.search(scope.text) or not (PLAIN.search(scope.text) or is_looked_up):
+            return
         names = [name for name in dict.fromkeys(scope.parameters) if name in self.keys]
         keys = [self.keys[name] for name in names]
         absent = [n for n in names if self.keys[n] not in self.present]
@@ -124,16 +141,15 @@ class FoldedArrays:
         """Whether the arrays of a call are vectors, whatever axes the exporter gives them."""
         return VECTORS.search(scope.text) is not None
 
-    def is_reshaped(self, value: Value, scope: Scope) -> bool:
-        """Whether a constant has the elements of an array in their order, by its name."""
-        return bool(RESHAPED.fullmatch(self.name(value))) and not REORDERED.search(scope.text)
-
     def list_reshaped(self, value: Value, scope: Scope) -> set[str]:
         """The keys of the arrays that a constant may be in another shape, by its reader's line."""
-        if not self.is_reshaped(value, scope):
-            return set()
-        return {key for key in scope.list_reshaped()
-                if not self.lines.reads_otherwise(key.rpartition(".")[2], scope)}  # fmt: skip
+        is_reshaped = RESHAPED.fullmatch(self.name(value)) and not REORDERED.search(scope.text)
+        return self.lines.list_reshaped(scope) if is_reshaped else set()
+
+    def is_result(self, value: Value, scope: Scope) -> bool:
+        """Whether a call reads a constant as what another call computes."""
+        name = self.name(value)
+        return name in scope.operands and RESULT.fullmatch(name) is not None
 
     def find_table(self, value: Value, scope: Scope) -> str | None:
         """The key of the table whose rows, one behind another, a constant is."""
@@ -178,7 +194,8 @@ class FoldedArrays:
         for at, step in enumerate(expression.steps):
             shape = tensors[at + 1].shape if at + 1 < len(tensors) else tensor.shape
             result = Value(value.name, value.dtype, shape)
-            nodes.append(Node(step.op, (x,), (result,), {"args": step.args}, "torch",
+            args = (*step.args, *shape) if step.op == ".reshape" else step.args
+            nodes.append(Node(step.op, (x,), (result,), {"args": args}, "torch",
                               sources=node.sources))  # fmt: skip
             x = result
         return nodes

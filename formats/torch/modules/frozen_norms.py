@@ -17,12 +17,16 @@ from .folded import make_array
 from .scopes import Path, Scope
 
 EPSILON = 1e-5  # PyTorch's default, and that of all such modules
+EPSILON_IS = (
+    "Normalizations whose epsilon is taken to be 1e-05; export with optimize=False where it is not"
+)
 ARRAYS = ("running_mean", "running_var", "weight", "bias")
 
 
 def restore_frozen_norms(
-    nodes: Sequence[Node], scopes: dict[Node, Scope], lacks: Callable[[Path], bool]
-) -> Iterator[Node]:
+    nodes: Sequence[Node], scopes: dict[Node, Scope], lacks: Callable[[Path], bool],
+    assume: Callable[[str, str], None],
+) -> Iterator[Node]:  # fmt: skip
     """The nodes, with a normalization for each product and sum that one was computed as."""
     products: dict[Value, Node] = {}
     readers: dict[Value, int] = {}
@@ -31,7 +35,8 @@ def restore_frozen_norms(
             if value is not None:
                 readers[value] = readers.get(value, 0) + 1
         path = scopes[node].path if node in scopes else ()
-        is_norm = node.op == "*" and path and all(lacks((*path, name)) for name in ARRAYS)
+        is_frozen = node.op == "*" and path and "FrozenBatchNorm" in scopes[node].class_name
+        is_norm = is_frozen and all(lacks((*path, name)) for name in ARRAYS)
         if is_norm and is_by_channel(node):
             products[node.outputs[0]] = node
     sums = {n.inputs[0]: n for n in nodes if n.op == "+" and n.inputs[0] in products
@@ -44,6 +49,7 @@ def restore_frozen_norms(
         if product is None or sums.get(product.outputs[0]) is not node:
             yield node
             continue
+        assume(EPSILON_IS, ".".join(scopes[node].path))
         yield (norm := make_norm(product, node, scopes[node].path))
         scopes[norm] = scopes[node]
 

@@ -16,6 +16,8 @@ X = Slot(0)
 TRANSPOSED = r"permute|numpy_T|t|transpose"
 CASTS = frozenset({"float", "contiguous", "to", "type_as", "clone", "detach"})
 MODULES = frozenset({"torch", "F", "nn"})
+RESHAPE = "(_unsafe_)?view|reshape|flatten|squeeze"  # what exporters call another shape
+RESHAPES = frozenset({"view", "reshape", "flatten", "squeeze"})
 # Functions by name: as they are written, and what they undo.
 FUNCTIONS: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "exp": ("torch.exp", np.log), "neg": ("torch.neg", np.negative),
@@ -47,7 +49,8 @@ class Step(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """The calls that compute a constant of ``member``, the innermost first; none for a copy.
+    """The calls that compute a constant of ``member`` of ``root``, the innermost first; none for a
+    copy.
 
     ``use`` is what an exporter calls the operator that reads the result, "" where that is not told.
     """
@@ -56,6 +59,7 @@ class Expression(NamedTuple):
     steps: tuple[Step, ...]
     use: str = ""
     copy: str = ""  # what an exporter calls the array itself, where there are no steps
+    root: str = "self"
 
     @property
     def row(self) -> int | None:
@@ -85,6 +89,11 @@ class Expression(NamedTuple):
         """Whether the constant has the array's own elements."""
         return all(step.result in ("unsqueeze", "select", TRANSPOSED) for step in self.steps)
 
+    def is_reshaped(self) -> bool:
+        """Whether the constant has the array's elements in their order, in another shape."""
+        results = {step.result for step in self.steps}
+        return bool(results) and results <= {RESHAPE, "unsqueeze"}
+
     def is_transposed(self) -> bool:
         """Whether the constant is a matrix with its axes turned."""
         return [step.result for step in self.steps] == [TRANSPOSED]
@@ -102,8 +111,13 @@ def find_expressions(line: str) -> Iterator[Expression]:
     """The expressions of one member and numbers in a line of the source.
 
     A member is an attribute of any name, which a source need not call ``self``: whether there is
-    such an array is for the caller to tell.
+    such an array, and whether the name is the module's, is for the caller to tell.
     """
+    return (e for e in list_uses(line) if isinstance(e, Expression))
+
+
+def list_uses(line: str) -> Iterator[Expression | tuple[str, ...]]:
+    """The expressions of members in a line; the names of members in one that is not known."""
     tree = _parse(line.strip().removeprefix("el"))
     if tree is None:
         return
@@ -112,9 +126,11 @@ def find_expressions(line: str) -> Iterator[Expression]:
         root, *member = _read_member(node) or [""]
         if member and not _read_member(parents[node]):
             climbed = _climb(node, parents, root)
-            if climbed is not None and (climbed[0] or climbed[1]):
+            if climbed is None:
+                yield tuple(member)
+            elif climbed[0] or climbed[1]:
                 steps, copy, use = climbed
-                yield Expression(tuple(member), steps, use, copy)
+                yield Expression(tuple(member), steps, use, copy, root)
 
 
 def _find_parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
@@ -148,6 +164,7 @@ def _read_member(node: ast.AST) -> list[str]:
         "T",
         *FUNCTIONS,
         *CASTS,
+        *RESHAPES,
         "unsqueeze",
     ):
         names.append(node.attr)
@@ -213,6 +230,8 @@ def _read_step(parent: ast.expr, node: ast.AST) -> list[Step] | None:
                 return []
             if value is node and name == "unsqueeze" and len(args) == 1:
                 return _read_axis(args[0])
+            if value is node and name in RESHAPES:
+                return [Step(".reshape", (X,), RESHAPE, _flatten)]
             if name in FUNCTIONS and (args == [node] or (value is node and not args)):
                 op, undo = FUNCTIONS[name]
                 return [Step(op, (X,), RESULTS.get(name, name), undo)]
@@ -234,6 +253,11 @@ def _compute(sign: ast.operator, number: float, is_first: bool) -> Step:
         undo = (lambda y: y * number) if is_first else (lambda y: number / y)
         result = "div|reciprocal|mul"
     return Step(text, (X, number) if is_first else (number, X), result, undo)
+
+
+def _flatten(y: Array) -> Array:
+    """A vector that has more axes; numbers that no array has for anything else."""
+    return y.reshape(-1) if sum(size != 1 for size in y.shape) < 2 else np.full_like(y, np.nan)
 
 
 def _read_axis(tree: ast.expr) -> list[Step] | None:

@@ -13,6 +13,7 @@ from serde.spec.weight_origins import is_rearranged, is_whole, names_in, origins
 
 from ..source import names as naming
 from ..target import Slot
+from .exported_constants import IN_ORDER, list_exported_constants
 from .folded import FoldedArrays
 from .frozen_norms import restore_frozen_norms
 from .functions import FUNCTIONS, operands_of, parameters_of, take_bias_apart, to_function
@@ -22,7 +23,7 @@ from .plan import Plan, flatten
 from .scopes import Path, Scope, find_scopes, is_key, list_keys, read_signature, split_name
 from .tie_arrays import tie_arrays
 from .unfold import unfold_batch_norms
-from .wholes import Wholes
+from .wholes import Wholes, is_turned_square
 
 PACKED = "in_proj_"  # begins the arrays of attention that hold those of several layers
 
@@ -98,8 +99,8 @@ class _Placing:
         plan = self.plan
         nodes = list(self.graph.nodes)
         if not inference:
-            nodes = unfold_batch_norms(nodes, self.scopes, self.keys_of)
-            nodes = list(restore_frozen_norms(nodes, self.scopes, self.folded.lacks))
+            nodes = unfold_batch_norms(nodes, self.scopes, self.keys_of, plan.assume)
+            nodes = list(restore_frozen_norms(nodes, self.scopes, self.folded.lacks, plan.assume))
         leaves = Counter(s.path for n in nodes if "module" in n.attrs
                          and (s := self.scopes.get(n)))  # fmt: skip
         self.wholes = Wholes(nodes, self.origins, self.keys_of, self.is_rearranged)
@@ -112,6 +113,11 @@ class _Placing:
         plan.graph = replace(self.graph, nodes=tuple(self.nodes))
         self.place_unread()
         find_homes(plan)
+        if self.named:
+            keyed = {*plan.arrays} - {v for v, is_key in plan.buffers.items() if not is_key}
+            keyed.update(v for n in plan.members for v in parameters_of(n).values())
+            plan.computed.update(list_exported_constants(
+                self.nodes, self.scopes, self.folded, self.graph.inputs, keyed))  # fmt: skip
         return plan
 
     def place_unread(self) -> None:
@@ -176,6 +182,7 @@ class _Placing:
                 return steps
             self.wholes.add_reshaped(value, self.unread & self.folded.list_reshaped(value, scope))
             if table := self.folded.find_table(value, scope):
+                self.plan.assume(IN_ORDER, table)
                 self.wholes.add(value, table, value.static_shape[-2:])
             key = self.named.get(scope.find_indexed() or "")
             if key is not None and value.type.kind == "f":
@@ -196,13 +203,20 @@ class _Placing:
         # The exporter leaves out containers that are no module of the call, as nn.ModuleDict.
         count = len(around)
         inside = [path for path in named if around in (path[:count], path[-count:])]
-        computed = None if keys.get("weight") else self.parametrize(node, (*inside, around)[0])
+        # What the call reads of another one is no array of a module.
+        results = {name for name, value in parameters.items()
+                   if not keys[name] and self.folded.is_result(value, scope)}  # fmt: skip
+        place = (*inside, around)[0]
+        is_own = not scope.text or place == around
+        computed = self.parametrize(node, place) if is_own and not keys.get("weight") else None
         if computed is not None:
             yield computed
             return
         is_function = self.has_own_orientation(node, parameters) or (
             node.op in FUNCTIONS and any(map(partial(self.is_computed, node), parameters.values()))
         )
+        if results:
+            is_function, inside = True, inside if node.op in FUNCTIONS else []
         if inside and node.op in FUNCTIONS:
             is_function = self.has_others(inside[0], node.op, keys) or is_function
         if inside and not is_function:
@@ -220,6 +234,10 @@ class _Placing:
             bare = member
         if node.op in FUNCTIONS and (is_function or bare is not None):
             yield from self.write_function(node, parameters, keys, bare)
+            return
+        if results:
+            self.plan.members[node] = (*around, node.op[3:].lower())
+            yield node
             return
         path = self.choose_path(node, scope, member, leaves)
         is_named = bool(key_paths or scope.parameters or member) or scope.is_call_of(node.op)
@@ -272,9 +290,9 @@ class _Placing:
             return False
         weight = parameters["weight"]
         base = self.origins.get(weight)
-        if base is None or not base.name_is_original:
-            return False
-        return base.name in self.keys_of(weight)
+        if base is None or base.name_is_original:
+            return base is not None and base.name in self.keys_of(weight)
+        return is_turned_square(base, weight)
 
     def read_parameters(self, node: Node, scope: Scope, parameters: Mapping[str, Value]) -> str:
         """The module in the innermost one that a node's arrays are of, or what they begin with."""

@@ -19,6 +19,8 @@ class Plan:
     is; ``buffers`` are those of them that are not trained, with whether a checkpoint has them.
     ``unread`` are the arrays of a checkpoint that nothing reads.
     ``homes`` tells the module whose ``forward`` has a node, ``called`` those that have one.
+    ``computed`` are constants of which the exporter tells that it computed them, ``assumed`` what
+    is usual and not told, with the arrays or modules that it is assumed of.
     ``is_checkpoint`` tells that the source names the keys of a ``state_dict``: what it does not
     name is none of it.
     """
@@ -33,6 +35,12 @@ class Plan:
     scopes: Mapping[Node, Scope] = field(default_factory=dict)
     classes: dict[Path, str] = field(default_factory=dict)
     is_checkpoint: bool = False
+    computed: dict[Value, str] = field(default_factory=dict)
+    assumed: dict[str, dict[str, None]] = field(default_factory=dict)
+
+    def assume(self, text: str, name: str) -> None:
+        """Let people know that something usual is taken to be so."""
+        self.assumed.setdefault(text, {})[name] = None
 
     def find_module(self, token: str, parameter: str, path: Path) -> Path | None:
         """The module that an array is of, if that is another than ``path``."""

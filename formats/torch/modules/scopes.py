@@ -18,13 +18,13 @@ Path = tuple[str, ...]
 KEY = "pkg.torch.onnx."  # begins the metadata of PyTorch's exporter
 SIGNATURE = "ExportedProgram.graph_signature"  # ends the name of that of the whole model
 KEYS = re.compile(r"^(\w+): (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persistent=False)", re.M)
-RESHAPED = re.compile(r"\b\w+\.(\w+)(?:\.(?:reshape|view|unsqueeze)\(|\[)")  # in a source
 TEXT = re.compile(r"'([^']*)'")
 NUMBER = re.compile(r"_\d+$")  # of a module that is called again, behind its name
 CALLS = re.compile(r"(?:@\d+)$")  # of a module, after the first
 INDEXED = re.compile(r"aten\.index\.Tensor\]\(args = \(%(p_\w+), \[%")
 BLOCKS = re.compile(r"(?<=[A-Za-z]\d)_+|(?<=[A-Za-z]\d\d)_+|[/.]")  # between them in names
 PARAMETER = re.compile(r"%([pb]_\w+)")
+OPERAND = re.compile(r"%(\w+)")
 # Names of arrays that an exporter made up: what it computed while it exported.
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+)*|\d+(?:\.[\w-]+)+", re.ASCII)
 CONSTANT = re.compile(r"val_\d+|(.*\.)?lifted_tensor_\d+")  # that PyTorch's exporter makes up
@@ -43,9 +43,10 @@ class Scope(NamedTuple):
     text: str = ""
     line: str = ""  # of the source, that calls the layer
 
-    def list_reshaped(self) -> set[str]:
-        """The arrays of the innermost module that the layer's line reads in another shape."""
-        return {".".join((*self.path, name)) for name in RESHAPED.findall(self.line)}
+    @property
+    def operands(self) -> frozenset[str]:
+        """What the exporter calls the values that the call around the layer reads."""
+        return frozenset(OPERAND.findall(self.text.partition("](args = ")[2]))
 
     def find_indexed(self) -> str | None:
         """What the exporter calls the array that the layer looks rows up in."""
@@ -55,6 +56,11 @@ class Scope(NamedTuple):
     def is_call_of(self, op: str) -> bool:
         """Whether the innermost module is of the class ``nn.Linear``, if that is ``op``."""
         return self.classes.get(self.path, "").endswith(f".{op[3:]}") if self.modules else False
+
+    @property
+    def class_name(self) -> str:
+        """The class of the innermost module; "" where that is not told."""
+        return self.classes.get(self.path, "")
 
     @property
     def path(self) -> Path:

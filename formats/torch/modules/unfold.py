@@ -23,12 +23,18 @@ FOLDED = re.compile(r"batch_norm\w*\.default\]\(args = \(%\w+, %p_\w+, %p_\w+, %
                     r"(?:\w+, )?([\d.e-]+), ([\d.e-]+)")  # fmt: skip
 AXES = {"nn.Conv1d": 1, "nn.Conv2d": 2, "nn.Conv3d": 3, "nn.ConvTranspose1d": 1,
         "nn.ConvTranspose2d": 2, "nn.ConvTranspose3d": 3, "nn.Linear": 1}  # fmt: skip
+EPSILON_IS = (
+    "Batch norms that the exporter folded, whose names and epsilon of 1e-05 are the usual ones; "
+    "export with training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False where they "
+    "are not"
+)
 MOMENTUM, EPSILON = 0.1, 1e-5  # PyTorch's defaults
 
 
 def unfold_batch_norms(
-    nodes: list[Node], scopes: dict[Node, Scope], keys_of: Callable[[Value], list[str]]
-) -> list[Node]:
+    nodes: list[Node], scopes: dict[Node, Scope], keys_of: Callable[[Value], list[str]],
+    assume: Callable[[str, str], None],
+) -> list[Node]:  # fmt: skip
     """The nodes, with a normalization behind each layer that one was folded into."""
     paths = {path for scope in scopes.values() for path in scope.modules}
     guess = _Followers(nodes, scopes, paths, keys_of)
@@ -41,6 +47,8 @@ def unfold_batch_norms(
         if norm is None:
             result.append(node)
         else:
+            if not scopes[node].text:
+                assume(EPSILON_IS, ".".join(norm[1]))
             result += _split(node, scopes, paths, *norm)
     return result
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from serde.ir.graph import Graph, Node, Value
 
 from ..modules.classes import Classes, Definition, Form, construct, shorten
+from ..modules.exported_constants import list_remarks
 from ..modules.members import Holder, Members
 from ..modules.placement import place
 from ..modules.scopes import find_class
@@ -25,7 +26,7 @@ class Written:
     """What becomes of a model.
 
     ``state`` maps the keys of the ``state_dict`` to arrays, ``origins`` to those of the source;
-    ``constants`` are arrays that are no part of it.
+    ``constants`` are arrays that are no part of it, ``remarks`` what people should know of both.
     """
 
     class_name: str
@@ -33,6 +34,7 @@ class Written:
     state: Mapping[str, Value]
     origins: Mapping[str, tuple[str, ...]]
     constants: list[str]
+    remarks: list[str]
 
 
 def write_class(
@@ -73,7 +75,8 @@ class _Writer:
             for holder, form in forms:
                 holder.constructor = form.constructor
         lines = [line for d in classes.definitions for line in (*_print_class(d), "", "")]
-        return Written(self.name, lines[:-2], members.state, members.origins, members.constants)
+        return Written(self.name, lines[:-2], members.state, members.origins, members.constants,
+                       list_remarks(self.plan))  # fmt: skip
 
     def make_form(self, holder: Holder, inputs: Mapping[Value, str], is_short: bool) -> Form:
         """The source of a module's class; one that ``is_short`` is like no other."""
