@@ -395,3 +395,13 @@ def test_a_square_is_stored_as_the_source_has_it(steps: tuple[str, ...], tmp_pat
     compare(sign(make_model(nodes, {"n.w": square}, (2, 4)), "n.w"), tmp_path, draw(2, 4))
     assert keys_of(tmp_path) == {"n.w"}
     assert (tmp_path / "n.safetensors").read_bytes().endswith(square.tobytes())
+
+
+def test_names_that_begin_with_an_underscore_are_keys(tmp_path: Path) -> None:
+    arrays = {"_blocks.0._fc.weight": draw(4, 4)}
+    nodes = [helper.make_node("Gemm", ["x", *arrays], ["y"], "node_linear", transB=1)]
+    scopes = ["_blocks.0", "_blocks.0._fc"]
+    call = "linear.default](args = (%x, %p__blocks_0__fc_weight)"
+    describe(nodes[0], scopes, ["my.Block", LINEAR], call)
+    compare(sign(make_model(nodes, arrays, (2, 4)), *arrays), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {*arrays}

@@ -131,7 +131,9 @@ class Members:
         """The name of a new member; a number stays one."""
         if not name.isidentifier() and name not in holder.members:
             return name
-        return holder.scope.claim(naming.to_identifier(name, "layer"))
+        # Names of a checkpoint may begin with "_", and are identifiers by now.
+        is_final = self.plan.is_checkpoint and name.isidentifier()
+        return holder.scope.claim(name if is_final else naming.to_identifier(name, "layer"))
 
     def construct(self, node: Node, block: Path) -> Path:
         """The member that a module is; one for all calls that share its arrays."""
