@@ -21,7 +21,7 @@ INNER: Mapping[str, tuple[str, Polynomial]] = {
     "Erf": ("none", {1: math.sqrt(0.5)}),
     "Tanh": ("tanh", {1: ROOT, 3: ROOT * 0.044715}),
 }
-NEAR = 1e-4  # relative difference of coefficients: exporters round them
+NEAR = 2e-5  # relative difference of coefficients: exporters round them
 MOST_POWER, MOST_NODES = 3, 12
 patterns = Patterns()
 
