@@ -351,7 +351,7 @@ def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     read = ", ".join(operands)
     if read and (isinstance(error, IndexError) or WRONG_COUNT.search(str(error))):
         return f"does not take operands of so many axes: {read}. Give the shapes it takes (--input)"
-    if ABSENT.search(str(error)):
+    if ABSENT.search(str(error)) or (not read and isinstance(error, IndexError)):
         return f"lacks an operand that its attributes ask for; it reads {read or 'nothing'}"
     hint = f". Its operands may not fit it: {read}" if read else ""
     if isinstance(error, (ValueError, OverflowError)):

@@ -7,6 +7,7 @@ import traceback
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import serde
 from serde import errors
@@ -133,3 +134,19 @@ class TestTracebacks:
             serde.run("a.onnx", {"x": np.zeros(9, np.float32)})
         assert len(traceback.extract_tb(raised.value.__traceback__)) > 4
         assert raised.value.__cause__ is not None
+
+
+def test_a_node_without_operands_is_told_what_it_lacks():
+    """Whatever the operator of ONNX; that of Transpose was an ``IndexError`` of Python."""
+    for schema in onnx.defs.get_all_schemas():
+        if schema.domain or not schema.min_input:
+            continue
+        node = helper.make_node(schema.name, [], [f"y{k}" for k in range(schema.min_output or 1)])
+        output = helper.make_tensor_value_info("y0", TensorProto.UNDEFINED, None)
+        graph = helper.make_graph([node], "g", [], [output])
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", schema.since_version)]
+        )
+        with pytest.raises(errors.SerdeError) as refusal:
+            serde.load(model)
+        assert "fails with" not in str(refusal.value), schema.name
