@@ -24,6 +24,7 @@ import serde
 from serde.errors import MissingDependency, SerdeError
 from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash, limit_child
 from serde.io.memory import MOST, find_memory_limit
+from serde.io.temporary_folder import TemporaryFolder
 from serde.verification.baked_batch import TakesTooMuch
 
 from .worker_loop import read_values, write_values
@@ -56,7 +57,7 @@ class ArrayWorker:
     ) -> None:  # fmt: skip
         self.title, self._module, self._install = title, module, install
         self._memory = find_memory_limit()
-        self._folder = tempfile.TemporaryDirectory(prefix="serde-run-", ignore_cleanup_errors=True)
+        self._folder = TemporaryFolder()
         self._errors = Path(self._folder.name, "errors.txt")  # a pipe might fill up
         command = [python, "-c", FORGET_FOLDER + program, self._folder.name]
         if python == sys.executable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from serde.errors import SerdeError, UsageError
 from serde.formats.pt2.decode import decode as decode_file
+from serde.io.temporary_folder import TemporaryFolder
 from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
@@ -32,7 +32,7 @@ def decode(
     Raises:
         UsageError: for a module without inputs.
     """
-    with tempfile.TemporaryDirectory(prefix="serde-pt2-") as folder:
+    with TemporaryFolder() as folder:
         graph = decode_file(_save(model, inputs, folder))
         for value in {*graph.constants(), *graph.arrays}:
             assert value.tensor is not None
@@ -89,7 +89,7 @@ def prepare(
         raise SerdeError("an exported program returns its own outputs only")
     if isinstance(source, (str, os.PathLike)):
         return _prepare_file(os.path.abspath(source))
-    folder = tempfile.TemporaryDirectory(prefix="serde-pt2-")
+    folder = TemporaryFolder()
     runs: list[WorkerRun] = []
 
     def run_live(feeds: Mapping[str, Array]) -> list[Array]:

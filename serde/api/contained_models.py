@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from serde.api.source_names import leave_out
 from serde.errors import MalformedFile, UsageError
 from serde.io.archive import Archive, is_companion, open_archive
 from serde.io.sniff import ARCHIVES, may_be_archive, read_head, split_member
+from serde.io.temporary_folder import TemporaryFolder
 from serde.ir.budget import within_budget
 from serde.plugins import installed_formats, list_models
 
@@ -57,7 +57,7 @@ def list_contained(path: str, is_inner: bool = False) -> list[str]:
     """
     if not path.lower().endswith(ARCHIVES) or not os.path.isfile(path):
         return [path]
-    with _open(path) as archive, tempfile.TemporaryDirectory(prefix="serde-") as folder:
+    with _open(path) as archive, TemporaryFolder() as folder:
         names = _list_files(archive) if archive is not None else []
         candidates = select_candidates(names)
         if archive is None or len(candidates) < 2:
@@ -92,7 +92,7 @@ def unpack_model(path: str, depth: int = 0) -> Iterator[str]:
     archive, member = split_member(path)
     if depth == MOST_NESTED:
         raise MalformedFile(archive, f"more than {depth} archives in each other: unpack some")
-    with tempfile.TemporaryDirectory(prefix="serde-") as folder:
+    with TemporaryFolder() as folder:
         names = _unpack(archive, folder, member)
         chosen = _find_member(names, member)
         models = [] if chosen else _list_models(names, folder)

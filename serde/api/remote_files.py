@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ from serde.io.command_files import within_command
 from serde.io.filesystems import fetch_file, name_copy, open_filesystem
 from serde.io.provenance import describe_call
 from serde.io.sniff import HEAD
+from serde.io.temporary_folder import TemporaryFolder
 from serde.ir.graph import Graph
 from serde.passes.copy_weights import copy_weights
 
@@ -112,7 +112,7 @@ def local_copy(source: Any) -> Iterator[str]:
             yield path
         return
     url = source
-    with tempfile.TemporaryDirectory(prefix="serde-") as folder:
+    with TemporaryFolder() as folder:
         copies = os.path.join(folder, "source")
         with leave_out(copies, url):
             if not is_candidate(url) and _fetch_parts(url, os.path.join(folder, "parts")):
@@ -151,7 +151,7 @@ def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any
     for name in FILES:
         url: Any = local.get(name)
         if is_remote(url):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="serde-"))
+            folder = stack.enter_context(TemporaryFolder())
             stack.enter_context(leave_out(folder, url))
             local[name] = os.path.join(folder, name_copy(url))
             system, path = open_filesystem(url)
@@ -167,7 +167,7 @@ def open_result(target: str) -> Iterator[tuple[str, list[str]]]:
     stored: list[str] = []
     place, _, name = target.rpartition("/")
     system, known = open_filesystem(target)
-    with tempfile.TemporaryDirectory(prefix="serde-") as folder:
+    with TemporaryFolder() as folder:
         path = os.path.join(folder, name)
         if system.isfile(known):  # its head tells a file that may be replaced from any other
             Path(path).write_bytes(system.cat_file(known, 0, HEAD))

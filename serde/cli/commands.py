@@ -94,7 +94,8 @@ def leave_process(code: Any) -> None:
 
     Python would free all it holds one by one, which takes longer than a small conversion.
     """
-    if not isinstance(code, (int, type(None))) or threading.active_count() > 1:
+    is_alone = sum(not thread.daemon for thread in threading.enumerate()) == 1
+    if not isinstance(code, (int, type(None))) or not is_alone:
         return
     with suppress(OSError, ValueError):
         atexit._run_exitfuncs()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
@@ -15,6 +14,7 @@ import click
 
 from serde.io.copies import copy_stream
 from serde.io.sniff import open_uncharged
+from serde.io.temporary_folder import TemporaryFolder
 
 STREAM = "-"
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -28,7 +28,7 @@ def open_source(source: str) -> Iterator[str]:
     from serde.api.source_names import leave_out
 
     if source == STREAM:
-        with tempfile.TemporaryDirectory(prefix="serde-") as folder:
+        with TemporaryFolder() as folder:
             path = os.path.join(folder, "stdin")
             with leave_out(folder, source):
                 copy_stream(sys.stdin.buffer, path, "stdin")
@@ -65,7 +65,7 @@ def open_target(target: str, to_format: str | None) -> Iterator[str]:
         raise click.UsageError("-o - does not tell the format: name it, as with --to onnx")
     if sys.stdout.isatty():
         raise click.UsageError("-o - writes a model to the terminal: redirect it, or name a file")
-    with tempfile.TemporaryDirectory(prefix="serde-") as folder:
+    with TemporaryFolder() as folder:
         path = os.path.join(folder, f"stdout{get_format(to_format).suffixes[0]}")
         yield path
         files = sorted(os.listdir(folder))

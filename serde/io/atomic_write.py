@@ -22,6 +22,7 @@ from typing import BinaryIO, NamedTuple
 from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.command_files import PathLike, active_files, check_name
 from serde.io.file_bytes import SHORTER
+from serde.io.finish_first import finish_first
 from serde.io.named_file import name_path_in_errors
 from serde.io.open_folder import OpenFolder
 from serde.io.tensor_bytes import open_part
@@ -85,14 +86,18 @@ class Replacing:
             elif self._open and isinstance(error, OSError) and error.filename is None:
                 error.filename = self._open[-1].path
         finally:
-            for new in self._open:
-                with suppress(OSError):
-                    new.file.close()
-            for folder, temporary in self._begun:
-                with suppress(OSError):
-                    folder.unlink(temporary)
-            for folder in self._folders.values():
-                folder.close()
+            self._clean_up()
+
+    @finish_first
+    def _clean_up(self) -> None:
+        for new in self._open:
+            with suppress(OSError):
+                new.file.close()
+        for folder, temporary in self._begun:
+            with suppress(OSError):
+                folder.unlink(temporary)
+        for folder in self._folders.values():
+            folder.close()
 
     def _put_in_place(self) -> None:
         together = sorted(self._open, key=lambda new: new.path == self.model)
@@ -177,6 +182,7 @@ def lock_folder(folder: str | os.PathLike[str], wait: bool = True) -> Iterator[b
             os.close(number)
 
 
+@finish_first
 def _replace_together(together: Sequence[NewFile]) -> None:
     """Move what is there away, the model first; then put the new files in place, it last."""
     is_done = False

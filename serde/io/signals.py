@@ -12,6 +12,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from serde.io.finish_first import FINISHED_FIRST
 from serde.io.user_code import Terminated, is_of_user
 
 END = 128  # the exit code of a process that a signal ended, less the signal's number
@@ -24,7 +25,7 @@ def exit_on_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the block by SystemExit, so that it cleans up.
 
     While a module is imported they wait, and so does Ctrl-C: an error there, in the C++ of an
-    extension, ends the process at once.
+    extension, ends the process at once. So they do while files are put in place or removed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -67,10 +68,11 @@ def _repeat(number: int) -> None:
 
 
 def _handle(handler: Callable[[int, FrameType | None], Any], number: int, frame: Any) -> None:
-    """Handle a signal, once no module is being imported, but for the user's own."""
+    """Handle a signal, once nothing is done that is finished first, but for the user's own."""
     caller: FrameType | None = frame
     while caller is not None and not is_of_user(caller.f_code.co_filename):
-        if caller.f_code.co_filename == IMPORTING:
+        code = caller.f_code
+        if code.co_filename == IMPORTING or code in FINISHED_FIRST:
             _repeat(number)
             return
         caller = caller.f_back

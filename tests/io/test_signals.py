@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from serde.cli import commands
-from testing.onnx_live import DIGITS
+from testing.onnx_live import DIGITS, model_of
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux ends children with parents")
 
@@ -60,3 +60,41 @@ def test_a_signal_that_ends_the_command_leaves_nothing_behind(number, tmp_path, 
     finally:
         signal.signal(number, outside)
     assert caught.value.code == 128 + number and list(tmp_path.iterdir()) == []
+
+
+AGAIN = """
+import os, signal, sys, weakref
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+from serde.cli.commands import main
+from serde.io.temporary_folder import TemporaryFolder
+again, where, *arguments = sys.argv[1:]
+def send(*ignored):
+    os.kill(os.getpid(), int(again))
+def send_before(function):
+    return lambda *paths, **folders: (send(), function(*paths, **folders))
+def interrupt(*ignored, **folders):
+    if where == "at exit":
+        weakref.finalize(used, send)
+    else:
+        os.rmdir, os.unlink = send_before(os.rmdir), send_before(os.unlink)
+    os.kill(os.getpid(), signal.SIGINT)
+used, os.replace = TemporaryFolder(), interrupt
+sys.argv[1:] = arguments
+main()
+"""
+
+
+@ON_LINUX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", ["at exit", "while files are removed"])
+def test_a_second_signal_leaves_nothing_behind(number, where, tmp_path):
+    paths = os.pathsep.join(filter(None, sys.path))
+    model = model_of("g (float[4] x) => (float[4] y) { y = Relu(x) }", 17, 8)
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN, str(int(number)), where, "convert", "-", "-o", "t.onnx"],
+        input=model.SerializeToString(), capture_output=True, timeout=30, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths, "TMPDIR": os.fspath(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode in (130, 128 + number) and b"Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -23,6 +22,7 @@ from serde.errors import SerdeError, UsageError, escape_controls
 from serde.io.arrays import write_npz
 from serde.io.command_files import within_command
 from serde.io.provenance import stamp_files
+from serde.io.temporary_folder import TemporaryFolder
 from serde.ir.graph import Graph
 from serde.ir.weights import show_size
 from serde.passes.cut_inputs import with_inputs
@@ -124,7 +124,7 @@ def bench(
     reading = {k: v for k, v in {"params": params, "inputs": inputs}.items() if v is not None}
     check_threads(threads)
     feeds = read_npz(data) if data is not None else make_inputs(models, reading, seed)
-    with tempfile.TemporaryDirectory(prefix="serde-bench-") as folder, ExitStack() as stack:
+    with TemporaryFolder() as folder, ExitStack() as stack:
         path = Path(folder) / "feeds.npz"
         with path.open("wb") as file:
             write_npz(file, feeds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from serde.errors import SerdeError, show_error
 from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash, run_child
 from serde.io.command_files import stamp_file
 from serde.io.filesystems import is_url
+from serde.io.temporary_folder import TemporaryFolder
 
 START = FORGET_FOLDER + "from serde.api.migrate.child import main; main()"
 GOOD = ("verified", "converted")
@@ -81,7 +81,7 @@ def run_job(job: Job) -> Row:
     """Convert one model within its limits; whatever happens is in the row."""
     start = time.perf_counter()
     try:
-        with tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True) as folder:
+        with TemporaryFolder() as folder:
             row = _run_in(job, folder)
     except (SerdeError, OSError) as error:
         row = _failed_row(job, "failed", str(error))

@@ -1,0 +1,48 @@
+"""Temporary folders that are removed also where their process is killed: by the next one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+
+from serde.io.atomic_write import lock_folder
+from serde.io.finish_first import finish_first
+
+PREFIX = "serde-work-"
+NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")
+YOUNG = 60  # seconds in which a folder may not be locked yet
+
+
+class TemporaryFolder(tempfile.TemporaryDirectory[str]):
+    """A folder that is locked as long as its process uses it; those left unlocked are removed."""
+
+    def __init__(self) -> None:
+        super().__init__(prefix=PREFIX, ignore_cleanup_errors=True)
+        self._lock = ExitStack()
+        self._lock.enter_context(lock_folder(self.name, wait=False))
+        with suppress(OSError):  # removed by its process meanwhile
+            _remove_abandoned(os.path.dirname(self.name))
+
+    @finish_first
+    def cleanup(self) -> None:
+        """Remove the folder, and then let go of it."""
+        super().cleanup()
+        self._lock.close()
+
+
+def _remove_abandoned(place: str) -> None:
+    """Remove the folders of this user in ``place`` whose processes were killed."""
+    with os.scandir(place) as entries:
+        folders = [e for e in entries if NAME.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
+    for entry in folders:
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=False)
+            is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+            if is_own and time.time() - status.st_mtime > YOUNG:
+                with lock_folder(entry.path, wait=False) as is_locked:
+                    if is_locked:
+                        shutil.rmtree(entry.path, ignore_errors=True)

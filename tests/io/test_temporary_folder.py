@@ -1,0 +1,77 @@
+"""Temporary folders: removed with their process, or after it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from serde.io.temporary_folder import PREFIX, YOUNG, TemporaryFolder
+
+CODE = """
+import sys
+from pathlib import Path
+from serde.io.temporary_folder import TemporaryFolder
+with TemporaryFolder() as folder:
+    Path(folder, "model").write_bytes(b"x")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def start(place: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A process that has a folder in ``place``, and the folder."""
+    paths = os.pathsep.join(filter(None, sys.path))
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": paths, "TMPDIR": os.fspath(place)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def make_old(*folders: Path) -> None:
+    """Let folders be older than those that may not be locked yet."""
+    for folder in folders:
+        before = folder.stat().st_mtime - 2 * YOUNG
+        os.utime(folder, (before, before))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks and signals are those of POSIX")
+def test_the_next_process_removes_those_of_killed_ones_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, left = start(tmp_path)
+    living, used = start(tmp_path)
+    recent, young = start(tmp_path)
+    for process in (killed, recent):
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    others = [tmp_path / f"{PREFIX}mine", tmp_path / "serde-view-12345678"]
+    for other in others:
+        other.mkdir()
+    (tmp_path / f"{PREFIX}12345678").symlink_to(others[0])
+    make_old(left, used, *others)
+    monkeypatch.setattr("tempfile.tempdir", os.fspath(tmp_path))
+    with TemporaryFolder() as folder:
+        assert not left.exists() and (used / "model").exists() and young.exists()
+        assert all(o.exists() for o in (*others, tmp_path / f"{PREFIX}12345678", Path(folder)))
+    living.communicate("")
+    assert not used.exists() and not Path(folder).exists()
+
+
+def test_no_descriptor_stays_open() -> None:
+    folder = TemporaryFolder()
+    before = os.open(os.curdir, os.O_RDONLY)
+    os.close(before)
+    folder.cleanup()
+    for _ in range(8):
+        with TemporaryFolder():
+            pass
+    after = os.open(os.curdir, os.O_RDONLY)
+    os.close(after)
+    assert after <= before
