@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from serde.errors import ConversionError
+from serde.ir.budget import NODES
 from serde.ir.graph import Node, Source, Value
 
 from .operands import Operand
@@ -58,13 +59,18 @@ TURNING = {
 class _Cell:
     """A tensor of the program: its value now, and what it is a view of."""
 
+    name: str
     value: Value
-    base: str | None = None
+    base: _Cell | None = None
     node: Node | None = None
     place: int = 0  # among the outputs of the node
-    version: int = 0  # of the base, when the value was derived
-    writes: int = 0
     is_certain: bool = True  # that it is a view
+    writes: int = 0  # to it, where it is no view
+    version: int = field(init=False)  # the writes when the value was derived
+
+    def __post_init__(self) -> None:
+        self.root: _Cell = self.base.root if self.base else self
+        self.version = self.root.writes
 
 
 class Functionalizer:
@@ -74,31 +80,16 @@ class Functionalizer:
         self.layout = layout
         self.nodes: list[Node] = []
         self.cells: dict[str, _Cell] = {}
+        self.count = 0  # of the nodes that were added
         self.named: set[Value] = set()
 
     def enter(self, name: str, value: Value) -> None:
         """Let ``name`` have a value."""
-        self.cells[name] = _Cell(value)
+        self.cells[name] = _Cell(name, value)
 
     def read(self, name: str) -> Value:
         """The value of a tensor now."""
-        cell = self.cells[name]
-        if cell.base is None or cell.node is None:
-            return cell.value
-        base = self.read(cell.base)
-        version = self._version(cell.base)
-        if version == cell.version:
-            return cell.value
-        if not cell.is_certain:
-            raise ConversionError(
-                f"{name!r} may share its memory with a tensor that is written to: "
-                "clone it before the write"
-            )
-        node = cell.node
-        outputs = tuple(Value(v.name, v.dtype, v.shape) for v in node.outputs)
-        self.nodes.append(replace(node, inputs=(base, *node.inputs[1:]), outputs=outputs))
-        cell.value, cell.version = outputs[cell.place], version
-        return cell.value
+        return self._derive(self.cells[name])
 
     def enter_stored(self, name: str, stored: str, op: str) -> int:
         """Let ``stored`` be a tensor with its axes as its elements lie in memory.
@@ -121,18 +112,41 @@ class Functionalizer:
         self.add(Node("permute", (value,), (result,), attrs, "aten"), [("self", name)], [stored])
         return layout.start
 
-    def _version(self, name: str) -> int:
-        cell = self.cells[name]
-        return cell.writes + (self._version(cell.base) if cell.base else 0)
+    def _derive(self, cell: _Cell) -> Value:
+        """The value of a tensor, derived again as far as what it is a view of has changed."""
+        changed, last = [], cell
+        while last.base and last.version != last.root.writes:
+            changed.append(last)
+            last = last.base
+        value = last.value
+        for each in reversed(changed):
+            if not each.is_certain:
+                raise ConversionError(
+                    f"{each.name!r} may share its memory with a tensor that is written to: "
+                    "clone it before the write"
+                )
+            node = each.node
+            assert node is not None
+            outputs = tuple(Value(v.name, v.dtype, v.shape) for v in node.outputs)
+            self.nodes.append(replace(node, inputs=(value, *node.inputs[1:]), outputs=outputs))
+            each.value = value = outputs[each.place]
+            each.version = each.root.writes
+        return value
 
     def is_written(self, name: str) -> bool:
         """Whether a tensor that was entered has changed."""
-        return name in self.cells and self._version(name) > 0
+        return name in self.cells and self.cells[name].root.writes > 0
 
     def add(
         self, node: Node, arguments: Sequence[tuple[str, str | None]], names: Sequence[str]
     ) -> None:
         """Append a node; ``arguments`` are those of the operator, and the tensors they name."""
+        self.count += 1
+        if len(self.nodes) > NODES.of(self.count):
+            raise ConversionError(
+                "its writes to views, and reads of them, come to a graph out of proportion to the "
+                "program: clone views before the writes"
+            )
         stem = node.op.partition(".")[0]
         first = arguments[0][1] if arguments else None
         is_inplace = stem in INPLACE or (stem.endswith("_") and not stem.endswith("__"))
@@ -149,10 +163,10 @@ class Functionalizer:
             node = replace(node, outputs=(*_pad(outputs, node), *extra))
         self.nodes.append(node)
         for place, (name, value) in enumerate(zip(names, outputs, strict=True)):
-            self.cells[name] = _Cell(value)
+            self.enter(name, value)
             if first is not None and (is_certain := self._is_view(node, first, name)) is not None:
-                version = self._version(first)
-                self.cells[name] = _Cell(value, first, node, place, version, 0, is_certain)
+                base = self.cells[first]
+                self.cells[name] = _Cell(name, value, base, node, place, is_certain)
         for name, value in zip(writes, extra, strict=True):
             self._write(name, value, node.sources)
 
@@ -189,21 +203,13 @@ class Functionalizer:
         self._emit("copy", (old, result), {"self": Operand(0, False), "src": Operand(1, False)},
                    value, node.sources)  # fmt: skip
         self._write(name, value, node.sources)
-        for output in names:
-            version = self._version(name)
-            alias = Node("alias", (value,), (value,), {"self": Operand(0, False)}, "aten")
-            self.cells[output] = _Cell(value, name, alias, 0, version)
+        self.cells.update(dict.fromkeys(names, self.cells[name]))  # the result is the tensor
 
     def _turn(self, node: Node, name: str, names: Sequence[str]) -> None:
         """Let a tensor be a view of what it was, in another shape."""
-        before = f"{name}.{len(self.nodes)}"
-        self.cells[before] = self.cells[name]
-        for cell in self.cells.values():
-            cell.base = before if cell.base == name else cell.base
         self.nodes.append(node)
-        view = (node.outputs[0], before, node, 0, self._version(before))
-        for output in (name, *names):
-            self.cells[output] = _Cell(*view)
+        view = _Cell(name, node.outputs[0], self.cells[name], node)
+        self.cells.update(dict.fromkeys((name, *names), view))
 
     def _emit(
         self, op: str, inputs: tuple[Value, ...], attrs: Mapping[str, Any], output: Value,
@@ -215,16 +221,18 @@ class Functionalizer:
     def _write(self, name: str, value: Value, sources: tuple[Source, ...]) -> None:
         """Let a tensor, and what it is a view of, have a new value."""
         cell = self.cells[name]
-        if cell.base is not None and cell.node is not None:
+        views = []
+        while cell.base:
             if not cell.is_certain:
-                raise ConversionError(f"{name!r} may be a copy or a view where it is written to: "
-                                      "clone it before the write")  # fmt: skip
-            base = self.read(cell.base)
-            self._write(cell.base, self._invert(cell, base, value, sources), sources)
-            cell.version = self._version(cell.base)
-        else:
-            cell.writes += 1
+                raise ConversionError(f"{cell.name!r} may be a copy or a view where it is written "
+                                      "to: clone it before the write")  # fmt: skip
+            views.append((cell, value))
+            value = self._invert(cell, self._derive(cell.base), value, sources)
+            cell = cell.base
+        cell.writes += 1
         cell.value = value
+        for view, written in views:
+            view.value, view.version = written, cell.writes
 
     def _invert(self, cell: _Cell, base: Value, value: Value, sources: tuple[Source, ...]) -> Value:
         """What a tensor becomes where a view of it is written to."""
