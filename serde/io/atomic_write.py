@@ -14,6 +14,7 @@ import filecmp
 import os
 import re
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -38,6 +39,7 @@ BEFORE = ".before"  # ends the name of what is kept until all files are in place
 CHUNK = 1 << 18  # bytes copied at a time where the system cannot copy by itself
 SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
 MOST_OPEN = 8  # files
+PATIENCE, PAUSE = 10, 0.02  # seconds to wait for the lock of a folder, in all and at a time
 
 
 class Replacing:
@@ -163,23 +165,40 @@ def _refuse_changed(new: NewFile) -> None:
 def lock_folder(folder: str | os.PathLike[str], wait: bool = True) -> Iterator[bool]:
     """Keep other processes of serde from putting files in place meanwhile, if there are locks.
 
-    Yields whether it is locked; only where it is not to ``wait`` it matters.
+    Yields whether it is locked; only where it is not to ``wait`` it matters. It waits seconds, as
+    the process that has locked it may be stopped.
     """
     if fcntl is None:
         yield False
         return
     number = os.open(folder, os.O_RDONLY)
     try:
-        is_locked = False
-        with suppress(OSError):  # locked, or a file system without locks
-            fcntl.flock(number, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_locked = True
-        yield is_locked
+        yield _lock(number, PATIENCE if wait else 0)
     finally:
-        with suppress(OSError):  # by itself: a process that was forked meanwhile has it open too
-            fcntl.flock(number, fcntl.LOCK_UN)
-        with suppress(OSError):  # nothing was written by it
-            os.close(number)
+        try:
+            with suppress(OSError):  # by itself: a process that was forked meanwhile has it open
+                fcntl.flock(number, fcntl.LOCK_UN)
+        finally:
+            try:  # noqa: SIM105  (Ctrl-C in suppress would leave it locked: this waits for itself)
+                os.close(number)
+            except OSError:  # nothing was written by it
+                pass
+
+
+def _lock(number: int, seconds: float) -> bool:
+    """Lock an open folder within so many seconds; whether that was possible."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(PAUSE)
+        except OSError:  # a file system without locks
+            return False
+        else:
+            return True
 
 
 @finish_first

@@ -233,3 +233,33 @@ def test_a_folder_that_cannot_be_closed_fails_nothing(tmp_path, monkeypatch, nam
             out.open(str(tmp_path / name)).write(b"new")
         monkeypatch.setattr(os, "close", close)
     assert files(tmp_path) == dict.fromkeys(names, b"new")
+
+
+@pytest.mark.skipif(atomic_write.fcntl is None, reason="there are no locks")
+def test_a_folder_that_stays_locked_is_written_to_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic_write, "PATIENCE", 0.1)
+    number = os.open(tmp_path, os.O_RDONLY)
+    try:
+        atomic_write.fcntl.flock(number, atomic_write.fcntl.LOCK_EX)
+        with Replacing(str(tmp_path / "a")) as out:
+            for name in ("a", "b"):
+                out.open(str(tmp_path / name)).write(name.encode())
+        with lock_folder(tmp_path) as is_locked:
+            assert not is_locked
+    finally:
+        os.close(number)
+    assert files(tmp_path) == {"a": b"a", "b": b"b"}
+
+
+@pytest.mark.skipif(atomic_write.fcntl is None, reason="there are no locks")
+def test_an_interruption_as_a_lock_ends_does_not_keep_it(tmp_path, monkeypatch):
+    real = atomic_write.suppress
+
+    def interrupt(*kinds):
+        monkeypatch.setattr(atomic_write, "suppress", real)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), lock_folder(tmp_path):
+        monkeypatch.setattr(atomic_write, "suppress", interrupt)
+    with lock_folder(tmp_path, wait=False) as is_locked:
+        assert is_locked
