@@ -340,6 +340,8 @@ WRONG_COUNT = re.compile(r"values to unpack|zip\(\) argument \d|could not be bro
 
 # What it says where a rule was called with fewer operands, or used one that is not there.
 ABSENT = re.compile(r"missing \d+ required positional argument|^'NoneType' object ")
+# What it says where an attribute, or a number in place of a tensor, is of another kind.
+OTHER_KIND = re.compile(r"^'(int|float|bool|complex|str|tuple|list|dict)' object ")
 
 
 def _describe_error(error: Exception, operands: Iterable[str]) -> str:
@@ -354,6 +356,8 @@ def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     if ABSENT.search(str(error)) or (not read and isinstance(error, IndexError)):
         return f"lacks an operand that its attributes ask for; it reads {read or 'nothing'}"
     hint = f". Its operands may not fit it: {read}" if read else ""
+    if kind := OTHER_KIND.match(str(error)):
+        return f"has a value of a kind that it does not take, {kind[1]}{hint}"
     if isinstance(error, (ValueError, OverflowError)):
         return f"has a number that means nothing there: {str(error).removesuffix('.')}{hint}"
     return f"fails with {show_error(error)}{hint}"

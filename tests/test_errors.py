@@ -50,6 +50,14 @@ def test_a_stray_exception_becomes_one_with_a_node():
     assert str(error).endswith("(Convolution): fails with KeyError: 'axis'")
 
 
+def test_a_value_of_another_kind_is_no_stray_exception():
+    for value in (1, 1.0, True, "a", (1,), [1], {}):
+        with pytest.raises(AttributeError) as caught:
+            value.ranked_shape
+        error = locate_error(caught.value, "a → b", NODE)
+        assert f"of a kind that it does not take, {type(value).__name__}" in str(error)
+
+
 def test_other_errors_of_ours_are_let_through_as_they_are():
     error = MalformedFile("m.onnx", "broken", "byte 7")
     assert locate_error(error, "a → b", NODE) is error
