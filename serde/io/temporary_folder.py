@@ -14,6 +14,7 @@ from serde.io.finish_first import finish_first
 
 PREFIX = "serde-work-"
 NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")
+INSIDE = "files"
 YOUNG = 60  # seconds in which a folder may not be locked yet
 
 
@@ -26,6 +27,12 @@ class TemporaryFolder(tempfile.TemporaryDirectory[str]):
         self._lock.enter_context(lock_folder(self.name, wait=False))
         with suppress(OSError):  # removed by its process meanwhile
             _remove_abandoned(os.path.dirname(self.name))
+
+    def __enter__(self) -> str:
+        """A folder in it, so that writers of several files find that one unlocked."""
+        inside = os.path.join(self.name, INSIDE)
+        os.mkdir(inside)
+        return inside
 
     @finish_first
     def cleanup(self) -> None:
