@@ -148,7 +148,7 @@ class GraphReader:
         operand, *others = node["inputs"]
         stored = f"{_text(node['name'])}.stored"
         start = self.state.enter_stored(_name_of(operand["arg"]["as_tensor"]), stored, op)
-        arguments = [{**operand, "arg": {"as_tensor": {"name": stored}}}]
+        arguments: list[Mapping[str, Any]] = [{**operand, "arg": {"as_tensor": {"name": stored}}}]
         for argument in others:
             is_offset = argument["name"] == "storage_offset" and "as_int" in argument["arg"]
             moved = {"as_int": argument["arg"]["as_int"] - start} if is_offset else argument["arg"]

@@ -8,6 +8,7 @@ Runtime, dropping the sum itself, does not either.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from serde.ir.constants import make_integers
 from serde.ir.geometry import axis_of
@@ -57,7 +58,8 @@ def drop_gather(near: Neighbours, node: Node) -> Node | Value | None:
     x, at = node.inputs
     if x is None or x.shape is None or x.tensor is not None or at is None or at.tensor is None:
         return None
-    size, result = x.ranked_shape[axis_of(node.attrs.get("axis", 0), x.rank)], node.outputs[0]
+    axis: Any = node.attrs.get("axis", 0)
+    size, result = x.ranked_shape[axis_of(axis, x.rank)], node.outputs[0]
     if not isinstance(size, int) or not 1 < size == at.tensor.size <= MOST:
         return None
     if (at.array().ravel() % size != range(size)).any():

@@ -322,9 +322,10 @@ def read_diagonal_scatter(g, x, source, offset, a, b):
 def read_as_strided(g, x, sizes, strides, offset):
     """Of a tensor with its axes as its elements lie: the reader turns it."""
     numbers = [[n if isinstance(n, int) else None for n in of] for of in (sizes, strides)]
+    layout = Layout(numbers[0], numbers[1], 0)
     is_static = x.is_static and not any(None in of for of in numbers)
     is_whole = not is_static or math.prod(sizes) == math.prod(x.static_shape)
-    if is_whole and offset in (0, None) and Layout(*numbers, 0).is_in_order:
+    if is_whole and offset in (0, None) and layout.is_in_order:
         return g.Reshape(x, g.shape_from(sizes), allowzero=int(0 in numbers[0]))
     require(is_static and isinstance(offset or 0, int),
             "as_strided of unknown sizes: fix them when exporting")  # fmt: skip

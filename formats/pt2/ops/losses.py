@@ -32,8 +32,8 @@ def read_differences(g, x, target, reduction):
 @reads("huber_loss")
 def read_huber(g, x, target, reduction, delta):
     """Squares of small differences, and multiples of large ones; of the type of the first."""
-    losses = round_corner(g, *promote(g, x, target), delta)
-    return g.cast(combine(g, losses, reduction), x.type)
+    a, b = promote(g, x, target)
+    return g.cast(combine(g, round_corner(g, a, b, delta), reduction), x.type)
 
 
 @reads("smooth_l1_loss")
