@@ -89,8 +89,8 @@ def encode(
 def format_source(written: Written, graph: Graph) -> str:
     """The whole file."""
     remarks = "".join(f"\n\n{fill(_plain(r, MOST), 99)}" for r in written.remarks)
-    parts = [f'"""{_describe(written, graph)}{remarks}' + '\n"""' * bool(remarks)
-             + '"""' * (not remarks), ""]  # fmt: skip
+    end = '\n"""' if remarks else '"""'
+    parts = [f'"""{_describe(written, graph)}{remarks}{end}', ""]
     body = "\n".join(written.lines)
     imports = IMPORTS
     if "F." not in body:

@@ -15,6 +15,7 @@ from . import ops
 from .legalize import legalize_for_torch, torch_target
 from .modules.exported_constants import list_remarks
 from .modules.placement import place
+from .modules.plan import Placement
 from .modules.scopes import find_scopes
 from .passes.group_norm import join_group_norms
 from .passes.stack_recurrent import drop_zero_states, stack_recurrent
@@ -53,14 +54,14 @@ def from_ir(
     builder.exportable, builder.for_training = exportable, not inference
     done = writes.rewrite(legal.graph, builder)
     done = stack_recurrent(drop_dead(drop_zero_states(done)), builder)
-    done = replace(join_group_norms(done, builder), source_info=builder.origins)
+    done = join_group_norms(done, builder)
     if flat or not find_scopes(done):
-        return done
-    origins = {value: value.origins for value in done.constants()}
-    remarks = list_remarks(place(done, builder.origins, True, names != "source", inference))
-    for value, runs in origins.items():  # placing enters what it has found out
-        value.origins = runs
-    return replace(done, notes=(*done.notes, *remarks))
+        return replace(done, source_info=Placement(builder.origins))
+    runs = {value: value.origins for value in done.constants()}
+    options = True, names != "source", inference
+    plan = place(done, builder.origins, *options)
+    info = Placement(builder.origins, plan, done.nodes, options, runs)
+    return replace(done, source_info=info, notes=(*done.notes, *list_remarks(plan)))
 
 
 def _explain(value) -> str:  # type: ignore[no-untyped-def]

@@ -65,6 +65,26 @@ def test_looked_up_positions_are_rows_of_a_table(tmp_path: Path) -> None:
     assert shape_of(tmp_path, "emb.positions.weight") == (3, 4)
 
 
+def test_some_rows_in_another_shape_are_turned(tmp_path: Path) -> None:
+    """As models have it that resize a table of positions."""
+    arrays = {
+        "emb.table": draw(7, 4), "begin": np.array([1]), "end": np.array([5]), "axis": np.array([0]),
+        "shape": np.array([1, 2, 2, 4]),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Slice", ["emb.table", "begin", "end", "axis"], ["s"], "node_slice"),
+        helper.make_node("Reshape", ["s", "shape"], ["r"], "node_view"),
+        helper.make_node("Transpose", ["r"], ["t"], "node_permute", perm=[0, 3, 1, 2]),
+        helper.make_node("Add", ["x", "t"], ["y"], "node_add"),
+    ]
+    for node, call in zip(nodes, ("slice.Tensor", "view", "permute", "add.Tensor"), strict=True):
+        describe(node, ["emb"], ["my.Embeddings"], f"{call}](args = (%p_emb_table))")
+    model = sign(make_model(nodes, arrays, (2, 4, 2, 2)), "emb.table")
+    compare(model, tmp_path, draw(2, 4, 2, 2))
+    assert keys_of(tmp_path) == {"emb.table"}
+    assert shape_of(tmp_path, "emb.table") == (7, 4)
+
+
 def test_rows_that_repeat_tell_no_table(tmp_path: Path) -> None:
     nodes = [helper.make_node("Add", ["x", "embedding_1"], ["y"], "node_add")]
     describe(nodes[0], ["emb"], ["my.Embeddings"], "add.Tensor](args = (%x, %embedding_1)")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Node, Value
 from serde.spec.weight_origins import names_in, origins_of
 
 from ..source import names as naming
@@ -50,8 +50,8 @@ class Members:
     ``constants`` are arrays that are no part of it.
     """
 
-    def __init__(self, graph: Graph, plan: Plan) -> None:
-        self.source: Mapping[Value, Value] = graph.source_info or {}  # type: ignore[assignment]
+    def __init__(self, plan: Plan) -> None:
+        self.source = plan.origins
         self.plan = plan
         self.nesting = Nesting(plan)
         self.blocks = self.nesting.blocks

@@ -37,8 +37,11 @@ def place(
     is_nested = is_nested and not any(node.graphs() for node in graph.nodes)
     scopes = find_scopes(graph) if is_nested else {}
     if scopes:
-        return _Placing(graph, origins, scopes).place(inference)
-    return _place_by_names(tie_arrays(graph), is_nested, is_short)
+        plan = _Placing(graph, origins, scopes).place(inference)
+    else:
+        plan = _place_by_names(tie_arrays(graph), is_nested, is_short)
+    plan.origins = origins
+    return plan
 
 
 def layer_of(node: Node) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Graph, Node, Origins, Value
 
 from .scopes import Path, Scope
 
@@ -21,6 +22,7 @@ class Plan:
     ``homes`` tells the module whose ``forward`` has a node, ``called`` those that have one.
     ``computed`` are constants of which the exporter tells that it computed them, ``assumed`` what
     is usual and not told, with the arrays or modules that it is assumed of.
+    ``origins`` are the arrays that constants were made of.
     ``is_checkpoint`` tells that the source names the keys of a ``state_dict``: what it does not
     name is none of it.
     """
@@ -35,6 +37,7 @@ class Plan:
     scopes: Mapping[Node, Scope] = field(default_factory=dict)
     classes: dict[Path, str] = field(default_factory=dict)
     is_checkpoint: bool = False
+    origins: Mapping[Value, Value] = field(default_factory=dict)
     computed: dict[Value, str] = field(default_factory=dict)
     assumed: dict[str, dict[str, None]] = field(default_factory=dict)
 
@@ -57,3 +60,27 @@ class Plan:
 def flatten(path: Path) -> str:
     """A path as exporters write it into the names of parameters."""
     return re.sub(r"\W", "_", "_".join(path)).lower()
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What is known of a graph of PyTorch's expressions: what constants were made of, and a plan.
+
+    ``plan`` is that of ``nodes`` by ``options``, if one was made. Placing enters what it has found
+    out of constants; ``runs`` are the origins that they had before.
+    """
+
+    origins: Mapping[Value, Value] = field(default_factory=dict)
+    plan: Plan | None = None
+    nodes: Sequence[Node] = ()
+    options: tuple[bool, ...] = ()
+    runs: Mapping[Value, Origins] = field(default_factory=dict)
+
+    def find_plan(self, nodes: Sequence[Node], *options: bool) -> Plan | None:
+        """The plan, if it is of these nodes; else constants are as they were before it."""
+        is_same = len(nodes) == len(self.nodes) and all(map(is_, nodes, self.nodes))
+        if self.plan is not None and is_same and options == self.options:
+            return self.plan
+        for value, runs in self.runs.items():
+            value.origins = runs
+        return None

@@ -109,8 +109,8 @@ class Wholes:
         return list(_read(whole, run, value, node))
 
     def turn(self, value: Value, node: Node) -> list[Node]:
-        """The expression of a constant that is a whole array that is turned: a square, or one of
-        more axes.
+        """The expression of a constant that is an array that is turned, or some of its rows: a
+        square, or one of more axes.
         """
         (run,) = origins_of(value) or (None,)
         if run is None or run.whole is None or run.is_ordered or value.rank < 2:
@@ -121,8 +121,19 @@ class Wholes:
             return []
         (key,) = run.names
         whole = Value(key, value.type, run.whole.shape, run.whole, name_is_original=True)
-        whole = self.arrays.setdefault(key, whole)
-        return [replace(step, sources=node.sources) for step in find_order(whole, value)]
+        whole = base = self.arrays.setdefault(key, whole)
+        cut: list[Node] = []
+        if run.size != run.whole.size:
+            sizes = list_sizes(run)
+            if sizes is None or math.prod(sizes) != math.prod(value.static_shape):
+                return []
+            assert run.begin is not None
+            base = cut_rows(whole, run.begin, sizes, f"{value.name}.rows", is_original=False)
+            cut = list(_read(whole, run, base, node))
+        steps = [replace(step, sources=node.sources) for step in find_order(base, value)]
+        if steps and cut:
+            steps[0] = replace(steps[0], inputs=cut[-1].outputs[:1])
+        return [*cut, *steps] if steps else []
 
     def choose_rows(self, value: Value, node: Node) -> list[Node]:
         """The expression of a constant that has the rows of an array in another order, or turned.
@@ -223,18 +234,29 @@ def cut_rows(
     return Value(name, tensor.dtype, shape, rows, name_is_original=is_original)
 
 
-def _read(whole: Value, run: Run, value: Value, node: Node) -> Iterator[Node]:
-    outer = next((at for at, size in enumerate(run.shape) if size != 1), 0)  # axes before
+def list_sizes(run: Run) -> tuple[int, ...] | None:
+    """The shape of the rows of an array that a run has; None where it does not have whole rows."""
+    outer = find_rows(run)
     row = math.prod(run.shape[outer + 1 :])
-    assert run.begin is not None
-    rows, shape = run.size // row if row else 0, value.static_shape
-    x = whole
+    if run.begin is None or run.begin % row or run.size % row:
+        return None
+    return (*run.shape[:outer], run.size // row, *run.shape[outer + 1 :])
+
+
+def find_rows(run: Run) -> int:
+    """The first axis of an array that has several elements."""
+    return next((at for at, size in enumerate(run.shape) if size != 1), 0)
+
+
+def _read(whole: Value, run: Run, value: Value, node: Node) -> Iterator[Node]:
+    x, shape = whole, value.static_shape
     if run.size != math.prod(run.shape):
-        if run.begin % row or run.size % row:
+        sizes, outer = list_sizes(run), find_rows(run)
+        if sizes is None:
             return
-        begin = run.begin // row
-        end = None if begin + rows == run.shape[outer] else begin + rows
-        sizes = (*run.shape[:outer], rows, *run.shape[outer + 1 :])
+        assert run.begin is not None
+        begin = run.begin // math.prod(run.shape[outer + 1 :])
+        end = None if begin + sizes[outer] == run.shape[outer] else begin + sizes[outer]
         part = Value(value.name, value.dtype, sizes)
         args = Slot(0), *[slice(None)] * outer, slice(begin or None, end)
         yield Node("[]", (x,), (part,), {"args": args}, "torch", sources=node.sources)

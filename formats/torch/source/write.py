@@ -12,6 +12,7 @@ from ..modules.classes import Classes, Definition, Form, construct, shorten
 from ..modules.exported_constants import list_remarks
 from ..modules.members import Holder, Members
 from ..modules.placement import place
+from ..modules.plan import Placement
 from ..modules.scopes import find_class
 from ..target import Module
 from . import names as naming
@@ -54,9 +55,11 @@ class _Writer:
         is_nested: bool, inference: bool,
     ) -> None:  # fmt: skip
         self.graph = graph
-        origins: Mapping[Value, Value] = graph.source_info or {}  # type: ignore[assignment]
-        self.plan = place(graph, origins, is_nested, is_short, inference)
-        self.members = Members(graph, self.plan)
+        info = graph.source_info if isinstance(graph.source_info, Placement) else Placement()
+        options = is_nested, is_short, inference
+        plan = info.find_plan(graph.nodes, *options)
+        self.plan = place(graph, info.origins, *options) if plan is None else plan
+        self.members = Members(self.plan)
         class_path = self.plan.classes.get((), "").rpartition(".")[2]
         self.name = class_name or (naming.to_class_name(class_path) if class_path else usual_name)
 
