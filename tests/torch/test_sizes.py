@@ -166,14 +166,15 @@ def test_slices_of_named_sizes_go_backwards(step: int, tmp_path: Path) -> None:
             np.testing.assert_array_equal(a, b, err_msg=f"{pair} of {size}")
 
 
-BODIES = {  # by the sizes of the last axis, which is squeezed if it is one
-    1: "u = Unsqueeze(v, last) c = Conv(u, w) y = ReduceMean<axes = [1], keepdims = 0>(c)",
-    2: "c = Conv(v, w) r = Relu(c) y = ReduceMean<axes = [-1], keepdims = 0>(r)",
-}
+BODIES = [  # with the size of the last axis, which is squeezed if it is one
+    (1, "u = Unsqueeze(v, last) c = Conv(u, w) y = ReduceMean<axes = [1], keepdims = 0>(c)"),
+    (2, "c = Conv(v, w) r = Relu(c) y = ReduceMean<axes = [-1], keepdims = 0>(r)"),
+    (1, "y = LayerNormalization<axis = -1>(v, k)"),
+]
 
 
-@pytest.mark.parametrize("size", BODIES)
-def test_layers_take_tensors_of_unknown_rank(size: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "body"), BODIES)
+def test_layers_take_tensors_of_unknown_rank(size: int, body: str, tmp_path: Path) -> None:
     """PyTorch's ``squeeze`` of an axis is exported as two branches of different ranks."""
     text = """<ir_version: 8, opset_import: ["": 17]> g (float[N,3,L] x) => (float[] y)
         <int64[1] last = {-1}, int64[1] first = {1}> {
@@ -181,10 +182,11 @@ def test_layers_take_tensors_of_unknown_rank(size: int, tmp_path: Path) -> None:
         v = If(e) <then_branch = t () => (float[N,3] a) { a = Squeeze(x, last) },
                    else_branch = f () => (float[N,3,L] b) { b = Identity(x) }>
         BODY }"""
-    model = onnx.parser.parse_model(text.replace("BODY", BODIES[size]))
+    model = onnx.parser.parse_model(text.replace("BODY", body))
     generator = np.random.default_rng(0)
-    weight = generator.standard_normal((4, 3, 1), np.float32)
-    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    for name, shape in (("w", (4, 3, 1)), ("k", (3,))):
+        weight = generator.standard_normal(shape, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weight, name))
     serde.convert(model, tmp_path / "n.py")
     x = generator.standard_normal((2, 3, size), np.float32)
     (got,) = TorchWorker().run(str(tmp_path / "n.py"), [x])

@@ -9,7 +9,7 @@ from serde.decompositions.adaptive_pools import MEAN
 from serde.decompositions.elementwise import gemm
 from serde.errors import require
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Tensor, Value
+from serde.ir.graph import DType, Shape, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
 from serde.spec.weight_origins import is_weight, origins_of
 from serde.version_converter.adapters.normalization import standardize
@@ -194,17 +194,25 @@ def write_group_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, *, nu
 def legalize_layer_norm(g, x, scale, bias=None, *, axis: int, epsilon: float, stash_type: int,
                         outputs: int = 1):  # fmt: skip
     """The statistics, or sizes that are not known, are written out."""
-    is_static = all(isinstance(d, int) for d in x.ranked_shape[axis:])
+    is_static = all(isinstance(d, int) for d in list_normalized(x, scale, axis))
     if outputs == 1 and is_static and stash_type == 1:
         return None
     return g.decompose("LayerNormalization", 17, x, scale, bias, axis=axis, epsilon=epsilon,
                        stash_type=stash_type, outputs=outputs)  # fmt: skip
 
 
+def list_normalized(x: Value, scale: Value, axis: int) -> Shape:
+    """The sizes that are normalized; of a tensor of unknown rank those of the scale."""
+    shape = scale.shape
+    if x.shape is None and shape is not None and len(shape) == -axis and 1 not in shape:
+        return shape
+    return x.ranked_shape[axis:]
+
+
 @writes("LayerNormalization", only={"stash_type": (1,)})
 def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None = None, *,
                      axis: int, epsilon: float):  # fmt: skip
-    sizes = x.ranked_shape[axis:]
+    sizes = list_normalized(x, scale, axis)
     require(all(isinstance(d, int) for d in sizes), "a normalization over dynamic sizes")
     args = (sizes[0] if len(sizes) == 1 else tuple(sizes),)
     eps, bias = eps_option(epsilon), drop_zeros(bias)
@@ -222,7 +230,7 @@ def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None
 @legalizations("RMSNormalization")
 def legalize_rms_norm(g, x, scale, *, axis: int, epsilon: float, stash_type: int):
     """Sizes that are not known, and scales of other shapes, are written out."""
-    sizes = x.ranked_shape[axis:]
+    sizes = list_normalized(x, scale, axis)
     is_module = scale.tensor is not None and scale.shape == sizes and scale.type is x.type
     if is_module and stash_type == 1:
         return None
