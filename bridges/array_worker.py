@@ -7,11 +7,10 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -56,7 +55,7 @@ class ArrayWorker:
         first: Sequence[str] = (), environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.title, self._module, self._install = title, module, install
-        self._memory = find_memory_limit()
+        self._memory, self._parent = find_memory_limit(), os.getpid()
         self._folder = TemporaryFolder()
         self._errors = Path(self._folder.name, "errors.txt")  # a pipe might fill up
         command = [python, "-c", FORGET_FOLDER + program, self._folder.name]
@@ -68,7 +67,7 @@ class ArrayWorker:
                 command, text=True, encoding="utf-8", env=child_environment(**(environment or {})),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
-        self._end = finalize(self, _end, os.getpid(), self._process, self._folder)
+        self._end = finalize(self, _end, self._parent, self._process, self._folder)
         if self._memory is not None:
             self._memory = limit_child(self._process.pid, self._memory)
         self._lock, self._is_ready, self._is_full = threading.Lock(), False, False
@@ -99,9 +98,9 @@ class ArrayWorker:
         """The number of the process."""
         return self._process.pid
 
-    def make_folder(self) -> tempfile.TemporaryDirectory[str]:
+    def make_folder(self) -> TemporaryFolder:
         """A folder for files that the process reads; it goes with the process at the latest."""
-        return tempfile.TemporaryDirectory(dir=self._folder.name)
+        return TemporaryFolder(self._folder.name)
 
     def load(self, **options: Any) -> int:
         """Load a model by what its program takes; return the number to run it by.
@@ -109,7 +108,7 @@ class ArrayWorker:
         Raises:
             MissingDependency: where the framework is not installed. SerdeError: where it fails.
         """
-        with self._lock:
+        with self._take_turn():
             number = next(self._numbers)
             self._obey({"do": "load", "model": number, "options": options})
             return number
@@ -140,7 +139,7 @@ class ArrayWorker:
         Raises:
             SerdeError: where it fails.
         """
-        with self._lock:
+        with self._take_turn():
             inputs, outputs = (os.path.join(self._folder.name, n) for n in ("inputs", "outputs"))
             try:
                 write_values(inputs, values)
@@ -152,6 +151,17 @@ class ArrayWorker:
                 for path in (inputs, outputs):
                     with suppress(FileNotFoundError):
                         os.unlink(path)
+
+    @contextmanager
+    def _take_turn(self) -> Iterator[None]:
+        """Give orders alone; those of a forked process, which has the same pipes, would mix in."""
+        if os.getpid() != self._parent:
+            raise SerdeError(
+                f"{self.title} runs the model for the process that this one was forked from: "
+                "prepare the model again in this one"
+            )
+        with self._lock:
+            yield
 
     def _obey(self, order: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the process answers to an order; it ends where this one is interrupted meanwhile."""
@@ -291,9 +301,7 @@ def order_feeds(names: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]
     return [feeds[name] for name in names[: len(feeds)]]
 
 
-def _end(
-    parent: int, process: subprocess.Popen[str], folder: tempfile.TemporaryDirectory[str]
-) -> None:
+def _end(parent: int, process: subprocess.Popen[str], folder: TemporaryFolder) -> None:
     """End the process, and remove its files; a process that was forked off leaves both alone."""
     if os.getpid() != parent:
         return

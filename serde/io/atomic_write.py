@@ -166,18 +166,19 @@ def lock_folder(folder: str | os.PathLike[str], wait: bool = True) -> Iterator[b
     """Keep other processes of serde from putting files in place meanwhile, if there are locks.
 
     Yields whether it is locked; only where it is not to ``wait`` it matters. It waits seconds, as
-    the process that has locked it may be stopped.
+    the process that has locked it may be stopped. A forked process leaves the lock to its parent.
     """
     if fcntl is None:
         yield False
         return
-    number = os.open(folder, os.O_RDONLY)
+    process, number = os.getpid(), os.open(folder, os.O_RDONLY)
     try:
         yield _lock(number, PATIENCE if wait else 0)
     finally:
         try:
             with suppress(OSError):  # by itself: a process that was forked meanwhile has it open
-                fcntl.flock(number, fcntl.LOCK_UN)
+                if os.getpid() == process:
+                    fcntl.flock(number, fcntl.LOCK_UN)
         finally:
             try:  # noqa: SIM105  (Ctrl-C in suppress would leave it locked: this waits for itself)
                 os.close(number)

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from contextlib import ExitStack, suppress
+from weakref import finalize
 
 from serde.io.atomic_write import lock_folder
 from serde.io.finish_first import finish_first
@@ -18,13 +19,17 @@ INSIDE = "files"
 YOUNG = 60  # seconds in which a folder may not be locked yet
 
 
-class TemporaryFolder(tempfile.TemporaryDirectory[str]):
-    """A folder that is locked as long as its process uses it; those left unlocked are removed."""
+class TemporaryFolder:
+    """A folder that is locked as long as its process uses it; those left unlocked are removed.
 
-    def __init__(self) -> None:
-        super().__init__(prefix=PREFIX, ignore_cleanup_errors=True)
-        self._lock = ExitStack()
-        self._lock.enter_context(lock_folder(self.name, wait=False))
+    It goes with this object at the latest, but not with the copy of it in a forked process.
+    """
+
+    def __init__(self, place: str | None = None) -> None:
+        self.name = tempfile.mkdtemp(prefix=PREFIX, dir=place)
+        lock = ExitStack()
+        self._end = finalize(self, _remove, os.getpid(), self.name, lock)
+        lock.enter_context(lock_folder(self.name, wait=False))
         with suppress(OSError):  # removed by its process meanwhile
             _remove_abandoned(os.path.dirname(self.name))
 
@@ -34,11 +39,21 @@ class TemporaryFolder(tempfile.TemporaryDirectory[str]):
         os.mkdir(inside)
         return inside
 
+    def __exit__(self, *error: object) -> None:
+        self.cleanup()
+
     @finish_first
     def cleanup(self) -> None:
-        """Remove the folder, and then let go of it."""
-        super().cleanup()
-        self._lock.close()
+        """Remove the folder, unless that is done."""
+        self._end()
+
+
+@finish_first
+def _remove(process: int, folder: str, lock: ExitStack) -> None:
+    """Remove a folder of a process, and then let go of it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+    lock.close()
 
 
 def _remove_abandoned(place: str) -> None:

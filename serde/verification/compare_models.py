@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from serde.errors import MissingDependency, SerdeError, UsageError, flags_are_known, speak_of_flags
+from serde.io.temporary_folder import TemporaryFolder
 from serde.ir.graph import EMPTY, DType, Graph, Shape, Value, show_shape
 from serde.passes.cut_inputs import rename, with_inputs
 from serde.pipeline import Path_, encode, has_layers, load, read_interface, save
@@ -111,7 +111,7 @@ def compare_models(
     notes: list[str] = []
     if data is not None:
         a, b = (model.with_shapes_of(read_npz(data)) for model in (a, b))
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         b = b.copy_as_read(Path(folder))
         while True:
             run = _run_first(a, b, data, seed, tolerance)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError, shorten_tracebacks
 from serde.io.command_files import within_command
+from serde.io.temporary_folder import TemporaryFolder
 from serde.ir.graph import Graph, Value, show_shape
 from serde.passes.cut_inputs import check_integer
 from serde.pipeline import encode, load, read_interface, save
@@ -180,7 +180,7 @@ def _prepare(
     if not isinstance(source, Graph):
         return prepare_run(bridge, source, **options, **settings)
     fmt = get_format(bridge.format)
-    with TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder) / f"graph{fmt.suffixes[0]}"
         if not source.domain:
             with within_command():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, show_error
+from serde.io.temporary_folder import TemporaryFolder
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.edit_nodes import edit_nodes, read_edits
@@ -145,7 +145,7 @@ def prepare_cut(bridge: Bridge, graph: Graph, outputs: Sequence[str]) -> Run:
             f"{fmt.title} files run as a whole, not up to values inside. Export the model with "
             "these as outputs"
         )
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder) / f"model{fmt.suffixes[0]}"
         files = encode(fmt, cut(graph, outputs), path, {})
         params = next((f for f in files if f != os.fspath(path)), None)
@@ -367,7 +367,7 @@ def _bridge_of(source: Any, format: str | None) -> Bridge | None:
 
 def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> Run:
     """A function of the feeds that runs a graph, which is written for it once."""
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder) / "graph.onnx"
         save(load(graph), path, opset=GRAPH_OPSET, external_data="never")
         run = prepare(bridge, path, **options)

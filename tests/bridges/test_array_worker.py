@@ -181,6 +181,25 @@ def test_a_crash_is_an_error_that_names_its_signal(name: str) -> None:
     assert not worker.is_running
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_is_told_to_prepare_its_own() -> None:
+    """It would wait for answers, or take those to other orders."""
+    worker = start_sleeper()
+    run = WorkerRun(worker, worker.load(seconds=0), None, {})
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        messages = []
+        for order in (lambda: run([]), lambda: worker.load(seconds=0)):
+            try:
+                order()
+            except SerdeError as error:
+                messages.append(str(error))
+        os._exit(sum("prepare the model again" in m for m in messages))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert worker.load(seconds=0) == 1
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 def test_ctrl_c_ends_the_process_at_once() -> None:
     """A terminal sends it to both; an idle one stays."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import serde
 from serde.io import atomic_write
 from serde.io.atomic_write import lock_folder
 from serde.io.temporary_folder import PREFIX, YOUNG, TemporaryFolder
@@ -67,6 +68,48 @@ def test_the_next_process_removes_those_of_killed_ones_only(
         assert all(o.exists() for o in (*others, tmp_path / f"{PREFIX}12345678", Path(folder)))
     living.communicate("")
     assert not used.exists() and not Path(folder).exists()
+
+
+FORK = """
+import os, sys, weakref
+from pathlib import Path
+from serde.io.temporary_folder import TemporaryFolder
+folder, ways = TemporaryFolder(), sys.argv[1:]
+def use():
+    with TemporaryFolder() as within:
+        if not os.fork():
+            if "clean up" in ways: folder.cleanup()
+            if "unwind" in ways: raise ValueError
+            if "drop" in ways: globals().pop("folder")
+            if "skip exit" in ways: os._exit(0)
+            sys.exit(0)
+        os.wait()
+        return Path(within).is_dir()
+print(use(), Path(folder.name).is_dir())
+old = os.stat(folder.name).st_mtime - 1000
+os.utime(folder.name, (old, old))
+TemporaryFolder().cleanup()
+print(Path(folder.name).is_dir())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("way", ["exit", "skip exit", "unwind", "clean up", "drop"])
+def test_a_forked_process_leaves_folders_and_locks_to_its_parent(way: str, tmp_path: Path) -> None:
+    paths = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, way], stdout=subprocess.PIPE, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": paths, "TMPDIR": os.fspath(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.split() == ["True"] * 3 and not [*tmp_path.iterdir()]
+
+
+def test_there_are_no_other_temporary_folders() -> None:
+    """Those of the standard library go with forked processes, and stay after killed ones."""
+    package = Path(serde.__file__).resolve().parent
+    for folder in (package, *(package.parent / n for n in ("bridges", "formats", "frontends"))):
+        for path in folder.rglob("*.py"):
+            assert "TemporaryDirectory" not in path.read_text(encoding="utf-8"), path
 
 
 def test_no_descriptor_stays_open() -> None:
