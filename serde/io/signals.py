@@ -30,14 +30,15 @@ def exit_on_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    ended: list[int] = []  # the signals by which the block ends
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {n: signal.getsignal(n) for n in (*signals, signal.SIGINT)}
     show_lost = sys.unraisablehook
     for number in (n for n in signals if before[n] == signal.SIG_DFL):
-        signal.signal(number, partial(_handle, _exit))
+        signal.signal(number, partial(_handle, ended, _exit))
     if before[signal.SIGINT] is signal.default_int_handler:
-        signal.signal(signal.SIGINT, partial(_handle, signal.default_int_handler))
-    sys.unraisablehook = partial(_send_again, show_lost)
+        signal.signal(signal.SIGINT, partial(_handle, ended, signal.default_int_handler))
+    sys.unraisablehook = partial(_send_again, ended, show_lost)
     try:
         yield
     finally:
@@ -51,11 +52,15 @@ def ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _send_again(show: Callable[[Any], Any], lost: Any) -> None:
-    """Send a signal again that came where Python drops errors: in ``__del__``, or a callback."""
+def _send_again(ended: list[int], show: Callable[[Any], Any], lost: Any) -> None:
+    """Send a signal again that came where Python drops errors: in ``__del__``, or a callback.
+
+    An error after a signal is of an object that was not made yet, or is half removed.
+    """
     error = lost.exc_value
     if not isinstance(error, (KeyboardInterrupt, Terminated)):
-        show(lost)
+        if not ended:
+            show(lost)
         return
     _repeat(int(error.code or 0) - END if isinstance(error, Terminated) else signal.SIGINT)
 
@@ -67,7 +72,9 @@ def _repeat(number: int) -> None:
     again.start()
 
 
-def _handle(handler: Callable[[int, FrameType | None], Any], number: int, frame: Any) -> None:
+def _handle(
+    ended: list[int], handler: Callable[[int, FrameType | None], Any], number: int, frame: Any
+) -> None:
     """Handle a signal, once nothing is done that is finished first, but for the user's own."""
     caller: FrameType | None = frame
     while caller is not None and not is_of_user(caller.f_code.co_filename):
@@ -76,6 +83,7 @@ def _handle(handler: Callable[[int, FrameType | None], Any], number: int, frame:
             _repeat(number)
             return
         caller = caller.f_back
+    ended.append(number)
     handler(number, frame)
 
 

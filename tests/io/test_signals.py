@@ -43,6 +43,38 @@ def test_a_signal_in_a_callback_is_not_lost(number):
     assert (done.returncode, done.stderr) == (128 + number, b"")
 
 
+UNMADE = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+from serde.cli.commands import main
+class Thing:
+    def __init__(self):
+        if sys.argv[1] != "0":
+            os.kill(os.getpid(), int(sys.argv[1]))
+        self.part = 1
+    def __del__(self):
+        print("removed", file=sys.stderr)
+        self.part if sys.argv[1] != "0" else self.no_part
+real = os.replace
+os.replace = lambda *paths, **folders: (Thing(), real(*paths, **folders))
+main(sys.argv[2:])
+"""
+
+
+@ON_LINUX
+@pytest.mark.parametrize("number", [0, signal.SIGINT, signal.SIGTERM])
+def test_objects_that_a_signal_left_unmade_say_nothing(number, tmp_path):
+    """Their ``__del__`` fails, as that of asyncio's loops, of which Python tells otherwise."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNMADE, str(int(number)), "convert", DIGITS, "-o", "t.onnx", "-q"],
+        capture_output=True, text=True, timeout=30, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert "removed" in done.stderr
+    assert ("Traceback" in done.stderr) is (number == 0)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_the_command_leaves_nothing_behind(number, tmp_path, monkeypatch):
     real = os.replace
