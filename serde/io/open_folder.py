@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from typing import Any, BinaryIO
 
 from serde.errors import TargetRefused
@@ -15,16 +16,23 @@ FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 class OpenFolder:
     """A folder that stays the same until it is closed, whatever becomes of its path."""
 
+    _number: int | None = None
+
     def __init__(self, path: str) -> None:
         self.path = path
-        self._number = os.open(path, FLAGS) if HAS_HANDLES else None
+        if HAS_HANDLES:
+            self._number = os.open(path, FLAGS)
+
+    def __del__(self) -> None:
+        """Let go of the folder where Ctrl-C has ended what would have closed it."""
+        self.close()
 
     def close(self) -> None:
         """Let go of the folder."""
-        if self._number is not None:
+        number, self._number = self._number, None
+        if number is not None:
             with suppress(OSError):  # nothing was written by it
-                os.close(self._number)
-            self._number = None
+                os.close(number)
 
     def _at(self, name: str) -> str:
         return name if self._number is not None else os.path.join(self.path, name)
@@ -34,11 +42,9 @@ class OpenFolder:
 
     def create(self, name: str) -> BinaryIO:
         """Make a file that is not there, with the rights that new files have here."""
-
-        def open_here(path: str, flags: int) -> int:
-            return os.open(path, flags, 0o666, **self._options())
-
-        return open(self._at(name), "xb", opener=open_here)
+        # No code of Python, where Ctrl-C could lose the number of the open file.
+        opener = partial(os.open, mode=0o666, **self._options())
+        return open(self._at(name), "xb", opener=opener)
 
     def replace(self, old: str, new: str) -> None:
         """Give a file another name, in the place of what has it."""

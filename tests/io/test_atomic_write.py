@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import os
+import sys
 
 import pytest
 
 from serde.errors import MalformedFile, TargetRefused, UsageError
-from serde.io import atomic_write
+from serde.io import atomic_write, open_folder
 from serde.io.atomic_write import (
     Replacing,
     Sources,
@@ -263,3 +266,38 @@ def test_an_interruption_as_a_lock_ends_does_not_keep_it(tmp_path, monkeypatch):
         monkeypatch.setattr(atomic_write, "suppress", interrupt)
     with lock_folder(tmp_path, wait=False) as is_locked:
         assert is_locked
+
+
+INTERRUPTED = (atomic_write.__file__, open_folder.__file__)
+
+
+def write_interrupted(path, place):
+    """Write a model of two files, but for Ctrl-C as a function begins; whether that came."""
+    count = itertools.count()
+
+    def interrupt(frame, event, argument):
+        code = frame.f_code
+        is_own = code.co_filename in INTERRUPTED and not code.co_flags & inspect.CO_GENERATOR
+        if is_own and event == "call" and next(count) == place:
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with Replacing(str(path)) as out:
+            for name in (path, path.with_suffix(".data")):
+                out.open(str(name)).write(b"new")
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors as Linux lists them")
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # one is closed as it goes
+def test_ctrl_c_as_any_function_begins_leaves_no_descriptor_open(tmp_path):
+    place, before = 0, len(os.listdir("/proc/self/fd"))
+    while write_interrupted(tmp_path / "model", place):
+        assert len(os.listdir("/proc/self/fd")) == before, place
+        place += 1
+    assert place > 30
