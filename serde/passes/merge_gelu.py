@@ -1,4 +1,4 @@
-"""What exporters spell Gelu out in, as one operator.
+"""Gelu that exporters have decomposed, as one operator.
 
 Gelu is ``x / 2 * (1 + erf(x / √2))``, or with a polynomial in ``tanh`` in place of ``erf``. The
 factors are written in any order, and the polynomials in several forms: those are compared by their
@@ -82,17 +82,19 @@ def read_number(value: Value) -> float | None:
     return float(value.array().reshape(()))
 
 
-def read_polynomial(near: Neighbours, value: Value, x: Value, left: list[int]) -> Polynomial | None:
-    """The polynomial of ``x`` that a value is; ``left`` has how many nodes may be looked at."""
+def read_polynomial(
+    near: Neighbours, value: Value, x: Value, budget: list[int]
+) -> Polynomial | None:
+    """The polynomial of ``x`` that a value is; ``budget`` has how many nodes may be looked at."""
     if value is x:
         return {1: 1.0}
     if (number := read_number(value)) is not None:
         return {0: number}
     node = near.maker(value, "Add", "Div", "Mul", "Pow")
-    left[0] -= 1
-    if node is None or left[0] < 0:
+    budget[0] -= 1
+    if node is None or budget[0] < 0:
         return None
-    a, b = (None if v is None else read_polynomial(near, v, x, left) for v in node.inputs)
+    a, b = (None if v is None else read_polynomial(near, v, x, budget) for v in node.inputs)
     if a is None or b is None:
         return None
     if node.op == "Add":

@@ -17,7 +17,7 @@ SYMBOL = SYMBOL if isinstance(SYMBOL, bytes) else SYMBOL.encode()
 IMAGES = {"data": (1, 2, 8, 8)}
 
 
-def named(name: str) -> Candidate:
+def open_by_name(name: str) -> Candidate:
     """A file of which the name alone tells."""
     return open_file(Path(name), b"")
 
@@ -31,13 +31,15 @@ def named(name: str) -> Candidate:
     ],
 )  # fmt: skip
 def test_epochs(name: str, prefix: str, epoch: int | None) -> None:
-    assert named(name).epoch(prefix) == epoch
+    assert open_by_name(name).epoch(prefix) == epoch
 
 
 def test_kinds_by_names() -> None:
-    assert named("m-symbol.json").is_symbol and not named("m-symbol.json").is_params
-    assert named("m-0001.params").is_params and not named("m-0001.params").is_symbol
-    assert named("m-0001.params").belongs_to("m") and not named("n-0001.params").belongs_to("m")
+    assert open_by_name("m-symbol.json").is_symbol and not open_by_name("m-symbol.json").is_params
+    assert open_by_name("m-0001.params").is_params and not open_by_name("m-0001.params").is_symbol
+    assert open_by_name("m-0001.params").belongs_to("m") and not open_by_name(
+        "n-0001.params"
+    ).belongs_to("m")
 
 
 def lay_out(folder: Path, *epochs: int) -> Path:

@@ -39,7 +39,7 @@ def list_exported_constants(
         scope = scopes.get(node)
         results = {name for name in scope.operands if not MADE.fullmatch(name)} if scope else set()
         for value in node.inputs if results else ():
-            if value is None or value.tensor is None or value in keyed | listed:
+            if value is None or value.tensor is None or value in keyed or value in listed:
                 continue
             name = folded.name(value)
             unknown = {name} & results or ({*results} - values if LOWERED.fullmatch(name) else ())
